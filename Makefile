@@ -1,0 +1,71 @@
+# The commands of this repository; `make help` lists them. All work in .venv, which is made on first use.
+
+PYTHON ?= python3
+PROFILE ?= demo
+# Which notebooks, e.g. "00_quickstart 01_main_results"; empty means all.
+NOTEBOOKS ?=
+# Further parameters, e.g. PARAMS="-p seed 1 -p group_size 2"; what a notebook or the configuration knows.
+PARAMS ?=
+# Folder above the profile's; empty means results/.
+RESULTS ?=
+
+RUN := .venv/bin/python -m
+NOTEBOOK_FILES := $(wildcard notebooks/*.ipynb)
+
+.DEFAULT_GOAL := help
+.PHONY: help reproduce test test-slow lint format lab notebooks notebooks-strip clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+	@echo 'Variables: PROFILE=$(PROFILE) NOTEBOOKS="01_main_results ..." PARAMS="-p name value ..." RESULTS=folder PYTHON=$(PYTHON)'
+
+reproduce: .venv/.installed-run ## run the notebooks into results/PROFILE/
+	@$(RUN) skill_evolution.notebooks --profile "$(PROFILE)" $(if $(RESULTS),--results "$(RESULTS)") $(PARAMS) $(NOTEBOOKS)
+
+# loadfile: the cells of a notebook and the tests of a module stay in one process.
+test: .venv/.installed-dev ## run the tests, and the notebooks as tests
+	@$(RUN) pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 600 tests $(NOTEBOOK_FILES)
+
+test-slow: .venv/.installed-dev ## run the tests that take long
+	@$(RUN) pytest -m slow tests
+
+lint: .venv/.installed-dev ## check style and types
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) pyright
+
+format: .venv/.installed-dev ## format the code
+	@$(RUN) ruff format .
+
+lab: .venv/.installed-run ## open the notebooks in JupyterLab
+	@$(RUN) jupyterlab notebooks
+
+notebooks: ## run the notebooks with the demo profile and take their outputs over into notebooks/, for a commit
+	@$(MAKE) --no-print-directory reproduce PROFILE=demo PARAMS= RESULTS=
+	@cp $(foreach name,$(or $(NOTEBOOKS),$(basename $(notdir $(NOTEBOOK_FILES)))),results/demo/$(name).ipynb) notebooks/
+	@$(RUN) skill_evolution.notebooks --strip
+
+notebooks-strip: .venv/.installed-run ## clean the notebooks' metadata for a commit, outputs stay
+	@$(RUN) skill_evolution.notebooks --strip
+
+clean: ## remove .venv and caches; results stay
+	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist lib/*.egg-info
+	@find lib tests notebooks -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+.venv/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+		echo 'Python 3.11, 3.12 or 3.13 is needed; "$(PYTHON)" is' \
+			"$$($(PYTHON) --version 2>&1 | head -n 1)." 'Name another one: make PYTHON=/path/to/python3.12 ...' >&2; exit 1; }
+	@echo 'Creating .venv ...'
+	@$(PYTHON) -m venv .venv || { echo 'No .venv could be made: on Debian and Ubuntu, install python3-venv.' >&2; exit 1; }
+	@touch $@
+
+.venv/.installed-run: pyproject.toml .venv/.created
+	@echo 'Installing skill-evolution into .venv (about a minute) ...'
+	@$(RUN) pip install -qq --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.installed-dev: pyproject.toml .venv/.created
+	@echo 'Installing skill-evolution and its development tools into .venv (about a minute) ...'
+	@$(RUN) pip install -qq --disable-pip-version-check -e '.[dev]'
+	@touch $@ .venv/.installed-run

@@ -1,0 +1,61 @@
+"""Benchmarks: questions in three splits with a reward and metrics.
+
+The loaders are imported on use, so that importing the package stays cheap.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skill_evolution import paths
+from skill_evolution.benchmarks.base import DataError, QuestionSet
+
+BENCHMARKS = ("hotpotqa", "locomo")
+
+
+def load_benchmark(
+    name: str,
+    path: Path | str | None = None,
+    *,
+    category: str | None = None,
+    n_train: int | None = None,
+    n_validation: int | None = None,
+    n_test: int | None = None,
+) -> QuestionSet:
+    """Loads a benchmark from a real file, or from the bundled synthetic one in the same format.
+
+    Args:
+        name: "hotpotqa" or "locomo".
+        path: the data file; None takes the bundled one, and the benchmark's `source` then says "synthetic".
+        category: LoCoMo: multi_hop, temporal, open_domain or single_hop. HotpotQA: bridge or comparison. None and
+            "all" take every category.
+        n_train: number of training questions. HotpotQA: required, and the file must have as many. LoCoMo: an upper
+            limit, None takes the whole split.
+        n_validation: the same for validation.
+        n_test: the same for test.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DataError: an unknown name or category, a missing or impossible number, or a malformed file.
+    """
+    if name not in BENCHMARKS:
+        raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}")
+    file = paths.DEMO_DATA / f"{name}.json" if path is None else Path(path)
+    sizes = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
+    category = None if category == "all" else category
+    questions = _hotpotqa(file, category, sizes) if name == "hotpotqa" else _locomo(file, category, sizes)
+    return replace(questions, source="synthetic") if path is None else questions
+
+
+def _hotpotqa(file: Path, category: Any, sizes: dict[str, Any]) -> QuestionSet:
+    from skill_evolution.benchmarks.hotpotqa import load_hotpotqa
+
+    if missing := [key for key, size in sizes.items() if size is None]:
+        raise DataError(f"set {', '.join(missing)}: HotpotQA's file has no splits (the paper's profile: 500/200/800)")
+    return load_hotpotqa(file, category=category, **sizes)
+
+
+def _locomo(file: Path, category: str | None, sizes: dict[str, Any]) -> QuestionSet:
+    from skill_evolution.benchmarks.locomo import load_locomo
+
+    return load_locomo(file, category=category, **sizes)

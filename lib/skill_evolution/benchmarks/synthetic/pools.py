@@ -1,0 +1,56 @@
+"""Invented names for people, places and works: syllables and word lists, drawn without repeats."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+FIRST_NAMES = ["Adela", "Anselm", "Barra", "Beatrix", "Bruno", "Calla", "Casper", "Dagny", "Darius", "Edda", "Elmo", "Esther", "Fabian", "Fenna", "Gideon", "Greta", "Hanno", "Hedda", "Ilja", "Imke", "Jonas", "Juno", "Kasimir", "Kira", "Leander", "Lotte", "Magnus", "Mira", "Nadja", "Niels", "Odile", "Orson", "Petra", "Quentin", "Ragna", "Rufus", "Selma", "Silas", "Tilda", "Tobias", "Ulla", "Urban", "Vera", "Viktor", "Wanda", "Wenzel", "Yara", "Yorick", "Zelda", "Zeno"]
+SPEAKERS = (
+    ("Ingrid", "Malik"), ("Paloma", "Stellan"), ("Nerys", "Dorian"), ("Amara", "Lucian"), ("Freya", "Rafiq"),
+    ("Odessa", "Bertram"), ("Junia", "Caspian"), ("Thora", "Emeric"), ("Zarina", "Ludo"), ("Marisol", "Hector"),
+)  # fmt: skip
+_SURNAME_STARTS = ["Toll", "Brann", "Harg", "Lind", "Mos", "Quar", "Rov", "Stav", "Tren", "Vail", "Wex", "Yar", "Zell", "Corb", "Dask", "Fenn", "Gorl", "Holm", "Ister", "Jask", "Kell", "Lorr"]
+_SURNAME_ENDS = ["and", "er", "ick", "mere", "oway", "stein", "wick", "ard", "enby", "orth", "uin", "asko", "ell", "ovan", "ritt"]
+_PLACE_STARTS = ["Esk", "Dor", "Lark", "Mor", "Hal", "Wyn", "Bram", "Cald", "Fern", "Gris", "Hex", "Ilm", "Jor", "Kest", "Lud", "Marl", "Nor", "Ost", "Pell", "Quin", "Rush", "Sel", "Thorn", "Ulv", "Vell"]
+_PLACE_ENDS = ["en", "lan", "field", "wick", "ford", "bury", "holm", "stead", "mouth", "ham", "dale", "by", "combe", "gate", "moor", "ness", "port", "ridge", "shaw", "vale"]
+OCCUPATIONS = """astronomer botanist cartographer chess player clockmaker composer dancer engraver geologist glassblower
+harpist historian illustrator linguist mathematician mountaineer novelist organist painter philosopher photographer pianist
+poet potter sailor sculptor surveyor translator violinist weaver""".replace("\n", " ").replace("chess player", "chess-player").split()
+ADJECTIVES = ["Amber", "Silver", "Crooked", "Hollow", "Painted", "Northern", "Quiet", "Golden", "Broken", "Winter", "Ochre", "Distant", "Velvet", "Iron", "Paper", "Wandering"]
+NOUNS = ["Harbour", "Orchard", "Lantern", "Compass", "Mirror", "Heron", "Staircase", "Meadow", "Island", "Clock", "Garden", "Voyage", "Feather", "Window", "Letter", "Forest"]
+
+
+Item = TypeVar("Item")
+
+
+def endless(rng: random.Random, items: Sequence[Item]) -> Iterator[Item]:
+    """The items in shuffled order, shuffled anew each time they run out: the same one comes back late."""
+    while True:
+        yield from rng.sample(items, len(items))
+
+
+class Names:
+    """Names that come back only when their pool (hundreds of names) has run out."""
+
+    def __init__(self, rng: random.Random) -> None:
+        places = [start + end for start in _PLACE_STARTS for end in _PLACE_ENDS]
+        self._rng = rng
+        self._surnames = endless(rng, [start + end for start in _SURNAME_STARTS for end in _SURNAME_ENDS])
+        self._places = endless(rng, places)
+        self._works = endless(rng, [f"The {a} {b}" for a in ADJECTIVES for b in NOUNS])
+
+    def surname(self) -> str:
+        """A family name."""
+        return next(self._surnames)
+
+    def person(self) -> str:
+        """First and family name."""
+        return f"{self._rng.choice(FIRST_NAMES)} {self.surname()}"
+
+    def place(self) -> str:
+        """A town, village or region."""
+        return next(self._places)
+
+    def work(self) -> str:
+        """A title of a book, film or record."""
+        return next(self._works)

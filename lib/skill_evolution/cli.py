@@ -1,0 +1,124 @@
+"""The command line: `skill-evolution train | data | notebooks`; each has --help.
+
+skill-evolution train --benchmark locomo --category temporal --method grse --seed 1
+skill-evolution data hotpotqa locomo
+skill-evolution notebooks --profile demo 01_main_results
+"""
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from skill_evolution import paths
+from skill_evolution.config import Config, ConfigError, check_keys, load_config
+
+COMMANDS = {
+    "train": "run one method on one benchmark and print its summary",
+    "data": "fetch the benchmark files, or say how to get them by hand",
+    "notebooks": "run notebooks in a batch",
+}
+
+
+def config_flags(arguments: list[str]) -> dict[str, Any]:
+    """The config fields on a command line, as given; flags and their help come from `Config` itself.
+
+    Raises:
+        ConfigError: a flag that is no field, naming the nearest one.
+        SystemExit: after --help, or for a flag without its value.
+    """
+    from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict
+
+    _check_flags(arguments)
+
+    class Flags(Config, BaseSettings):
+        """Run one method on one benchmark and print its summary.
+
+        A flag wins over the profile's value; null unsets one. A run that was stopped goes on where it was.
+        """
+
+        model_config = SettingsConfigDict(extra="forbid")
+
+    source = CliSettingsSource(
+        Flags,
+        cli_prog_name="skill-evolution train",
+        cli_parse_args=arguments,
+        cli_kebab_case=True,
+        cli_parse_none_str="null",
+        cli_avoid_json=True,
+    )
+    return source()
+
+
+def _check_flags(arguments: list[str]) -> None:
+    fields = Config.model_fields
+    for argument in arguments:
+        if not argument.startswith("--") or argument == "--help":
+            continue
+        name, _, part = argument[2:].split("=", 1)[0].replace("-", "_").partition(".")
+        check_keys([name], fields, where="flags")
+        if part:
+            nested = fields[name].annotation
+            check_keys([part], getattr(nested, "model_fields", {}), where=f"flags: --{name}")
+
+
+def train_command(arguments: list[str]) -> int:
+    """`skill-evolution train`: the summary goes to standard output as JSON, progress to the log."""
+    from skill_evolution.experiments import train
+    from skill_evolution.runs import run_folder
+
+    values = config_flags(arguments)
+    config = load_config(values.pop("profile", "demo"), **values)
+    summary = train(config)
+    json.dump(summary, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+    logging.getLogger(__name__).info("results in %s", run_folder(config))
+    return 1 if summary["failures"]["total"] else 0
+
+
+def data_command(arguments: list[str]) -> int:
+    """`skill-evolution data`: fetches what is named, into `data/download/` unless told otherwise."""
+    from skill_evolution.benchmarks.download import SOURCES, DownloadError, fetch
+
+    parser = argparse.ArgumentParser("skill-evolution data", description=COMMANDS["data"])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SOURCES)}; all of them by default")
+    parser.add_argument("--folder", type=Path, default=paths.DATA / "download", help="where to put the files")
+    options = parser.parse_args(arguments)
+    check_keys(options.names, SOURCES, where="data")
+    status = 0
+    for name in SOURCES if not options.names else options.names:
+        try:
+            sys.stdout.write(f"{name}: {fetch(name, options.folder)}\n")
+        except DownloadError as error:
+            sys.stderr.write(f"{name}: {error}\n")
+            status = 1
+    return status
+
+
+def notebooks_command(arguments: list[str]) -> int:
+    """`skill-evolution notebooks`: see `skill_evolution.notebooks`."""
+    from skill_evolution.notebooks import main as run
+
+    return run(arguments)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The console script; returns the exit status. Errors about input are one message, not a traceback."""
+    arguments = sys.argv[1:] if argv is None else argv
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    handlers = {"train": train_command, "data": data_command, "notebooks": notebooks_command}
+    if not arguments or arguments[0] in ("-h", "--help"):
+        sys.stdout.write(f"{__doc__}\n" + "".join(f"  {name:10} {text}\n" for name, text in COMMANDS.items()))
+        return 0
+    from skill_evolution.benchmarks.base import DataError
+    from skill_evolution.runs import RunError
+    from skill_evolution.skills import LibraryError
+
+    try:
+        check_keys(arguments[:1], handlers, where="skill-evolution")
+        return handlers[arguments[0]](arguments[1:])
+    except (ConfigError, DataError, RunError, LibraryError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2

@@ -1,0 +1,241 @@
+"""The one configuration of a run: defaults are the paper's (FACTS A), profiles are YAML files, every field a flag.
+
+A profile gives fields for all runs and, under `per_benchmark` and `per_method`, fields for some. Later ones win:
+model defaults, profile, per_benchmark, per_method, overrides.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from skill_evolution import paths
+from skill_evolution.models.base import Sampling
+
+SCHEMA_VERSION = 1
+BenchmarkName = Literal["hotpotqa", "locomo"]
+
+
+class ConfigError(ValueError):
+    """A configuration that can't be used; names the key or value at fault and what would be right."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SamplingConfig(_Strict):
+    """How completions are drawn; null leaves a setting to the model's default."""
+
+    temperature: float | None = Field(default=None, ge=0)
+    """0 is greedy."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Nucleus sampling."""
+    max_tokens: int = Field(default=1024, ge=1)
+    """Longest completion, in tokens."""
+
+    def sampling(self) -> Sampling:
+        """The same as the models' dataclass."""
+        return Sampling(self.temperature, self.top_p, self.max_tokens)
+
+
+class ModelConfig(_Strict):
+    """Which model a role of the method uses."""
+
+    kind: Literal["simulated", "server"] = "simulated"
+    """The simulated reader, or an OpenAI-compatible server."""
+    model: str = "simulated-reader-1"
+    """Model name, as the server knows it."""
+    base_url: str = "http://127.0.0.1:8000/v1"
+    """Address of the server (kind "server")."""
+    api_key_env: str | None = None
+    """Name of the environment variable that holds the key; the key itself stands in no file."""
+    max_concurrency: int = Field(default=64, ge=1)
+    """Calls under way at once, over all purposes."""
+    timeout: float = Field(default=600.0, gt=0)
+    """Longest wait for one attempt, in seconds."""
+    max_attempts: int = Field(default=5, ge=1)
+    """Attempts before a call counts as failed."""
+    context_length: int | None = Field(default=None, ge=256)
+    """Longest prompt plus completion in tokens; null asks the server."""
+    extra: dict[str, Any] = {}
+    """Further fields of the request's body, e.g. to switch thinking off."""
+
+
+class Config(_Strict):
+    """All that decides a run's results."""
+
+    profile: str = "demo"
+    """The profile this config was made from."""
+    method: str = "grse"
+    """grse, maskills or empty (the team without skills)."""
+    benchmark: BenchmarkName = "hotpotqa"
+    """hotpotqa or locomo."""
+    data_path: Path | None = None
+    """Benchmark file; null takes the bundled synthetic one."""
+    category: str | None = None
+    """Train and test on this category alone (LoCoMo: multi_hop, temporal, open_domain, single_hop); null is all."""
+    n_train: int | None = Field(default=None, ge=1)
+    """Training questions; null takes all of the split."""
+    n_validation: int | None = Field(default=None, ge=1)
+    """Validation questions; null takes all of the split."""
+    n_test: int | None = Field(default=None, ge=1)
+    """Test questions; null takes all of the split."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of the run: enters every call's sample_id."""
+
+    group_size: int = Field(default=4, ge=1)
+    """G, rollouts a question (paper A: 4; MASkills 1)."""
+    iterations: int = Field(default=5, ge=0)
+    """Rounds of evolution (paper A: 5)."""
+    advantage_std: bool = False
+    """Divide advantages by the group's standard deviation (off in the paper's setting)."""
+    structured_diagnosis: bool = True
+    """Ask the critic for checked failure diagnoses (paper 5.5 switches it off as an ablation)."""
+    drop_equal_groups: bool = False
+    """Leave out groups whose rewards do not differ (ablation "DAPO filter", paper 5.5)."""
+    label_conditioned: bool = False
+    """Condition credit and updates on the question's category (ablation, paper 5.5)."""
+
+    utility_momentum: float = Field(default=0.6, ge=0, le=1)
+    """u <- m u + (1 - m) mean credit (MASkills: 0.6)."""
+    prune_threshold: float = -0.3
+    """Prune at this iteration's score or below (MASkills: -0.3)."""
+    induction_support: int = Field(default=2, ge=1)
+    """Distinct questions that a pattern needs before a skill is induced from it (FACTS A, inferred: 2)."""
+    hard_reward: float = 0.5
+    """A question is a hard case at this mean reward or below (MASkills: 0.5)."""
+    library_cap: int = Field(default=8, ge=1)
+    """Skills an agent may hold (MASkills: 8 on HotpotQA, 4 on LoCoMo)."""
+    consolidate_every: int = Field(default=2, ge=1)
+    """Consolidate in every n-th iteration (paper A: 2)."""
+    prune_every: int = Field(default=2, ge=1)
+    """Prune in every n-th iteration (paper A: 2 on HotpotQA, 3 on LoCoMo)."""
+    gate_delta: float = Field(default=0.03, ge=0)
+    """A candidate library is kept if its validation score is at least the base's minus this (MASkills: 0.03)."""
+    start_libraries: Path | None = None
+    """Folder with one library folder an agent to start from; null starts empty (paper A)."""
+
+    grep_calls: int = Field(default=3, ge=0)
+    """Searches an agent may make a question (MASkills: 3)."""
+    grep_lines: int = Field(default=20, ge=1)
+    """Lines a search returns at most (MASkills: 20)."""
+    handover_items: int = Field(default=6, ge=1)
+    """Lines an agent may hand over (MASkills: 6 excerpts)."""
+
+    train_sampling: SamplingConfig = SamplingConfig()
+    """Training rollouts (paper A: the model's own default)."""
+    validation_sampling: SamplingConfig = SamplingConfig()
+    """Validation (paper A: HotpotQA as in training, LoCoMo greedy)."""
+    test_sampling: SamplingConfig = SamplingConfig(temperature=0)
+    """Test (paper A: greedy)."""
+    critic_sampling: SamplingConfig = SamplingConfig(temperature=0, max_tokens=4096)
+    """Critic (our choice: greedy)."""
+    optimizer_sampling: SamplingConfig = SamplingConfig(max_tokens=4096)
+    """Aggregation and operators (our choice: the model's default)."""
+    actor: ModelConfig = ModelConfig()
+    """The agents' model."""
+    critic: ModelConfig = ModelConfig()
+    """The critic's model."""
+    optimizer: ModelConfig = ModelConfig()
+    """The model that aggregates credits and writes skills."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            check_keys(values, cls.model_fields, where="config")
+        return values
+
+    @property
+    def label(self) -> str:
+        """What a table or figure made from this run has to say: the reader and where the questions come from."""
+        kinds = {self.actor.kind, self.critic.kind, self.optimizer.kind}
+        if kinds == {"simulated"}:
+            return "simulated reader"
+        names = dict.fromkeys([self.actor.model, self.critic.model, self.optimizer.model])
+        return " + ".join("simulated reader" if n.startswith("simulated") else n for n in names)
+
+    def deciding(self) -> dict[str, Any]:
+        """Every field that decides results: not the profile's name, where files lie or how a server is reached."""
+        servers = {name: {"base_url", "api_key_env", "max_concurrency", "timeout", "max_attempts"} for name in MODELS}
+        return self.model_dump(
+            mode="json", exclude={"profile": True, "data_path": True, "start_libraries": True, **servers}
+        )
+
+
+MODELS = ("actor", "critic", "optimizer")
+
+
+def check_keys(values: Iterable[str], known: Iterable[str], *, where: str) -> None:
+    """ConfigError for the first key that is not known, naming the nearest one that is."""
+    names = list(known)
+    for key in values:
+        if key not in names:
+            near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.4)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+
+
+def profile_path(name: str) -> Path:
+    """The YAML file of a profile: one of ours by name, or a path; ConfigError names the profiles there are."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else paths.PROFILES / f"{name}.yaml"
+    if not path.is_file():
+        there = ", ".join(sorted(p.stem for p in paths.PROFILES.glob("*.yaml")))
+        raise ConfigError(f"no profile {name!r}: there are {there}; or give the path of a .yaml file")
+    return path
+
+
+def _read_profile(name: str) -> dict[str, Any]:
+    path = profile_path(name)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected keys and values, found {type(values).__name__}")
+    check_keys(values, [*Config.model_fields, "per_benchmark", "per_method"], where=str(path))
+    return values
+
+
+def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Layers over one another; nested mappings (sampling, models) are merged, not replaced."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
+                value = _merged(result[key], value)
+            result[key] = value
+    return result
+
+
+def load_config(profile: str = "demo", **overrides: Any) -> Config:
+    """The config of a profile with overrides; ConfigError names what is wrong and where."""
+    check_keys(overrides, Config.model_fields, where="overrides")
+    values = _read_profile(profile)
+    per_benchmark, per_method = values.pop("per_benchmark", {}), values.pop("per_method", {})
+    chosen = {name: overrides.get(name, values.get(name, Config.model_fields[name].default)) for name in LAYERED}
+    layer = per_benchmark.get(chosen["benchmark"], {})
+    method_layer = per_method.get(chosen["method"], {})
+    nested = method_layer.get("per_benchmark", {}).get(chosen["benchmark"], {})
+    method_layer = {key: value for key, value in method_layer.items() if key != "per_benchmark"}
+    try:
+        return Config.model_validate(
+            _merged(values, layer, method_layer, nested, overrides, {"profile": Path(profile).stem})
+        )
+    except ValidationError as error:
+        raise ConfigError(_readable(error, profile)) from error
+
+
+LAYERED = ("benchmark", "method")
+
+
+def _readable(error: ValidationError, profile: str) -> str:
+    lines = [f"config (profile {profile}):"]
+    for problem in error.errors():
+        place = ".".join(str(part) for part in problem["loc"]) or "config"
+        lines.append(f"  {place}: {problem['msg']} (got {problem.get('input')!r})")
+    return "\n".join(lines)

@@ -1,0 +1,357 @@
+"""The loop: rollouts -> critic -> aggregation -> operators -> gate, and the final test (paper 3, FACTS A).
+
+Methods differ in their critic and in config fields only; GRSE's ablations and MASkills are this same code.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from skill_evolution.aggregation import Aggregate, Verdict, aggregate
+from skill_evolution.benchmarks.base import Benchmark
+from skill_evolution.config import Config, SamplingConfig
+from skill_evolution.feedback import Feedback, collapse
+from skill_evolution.gate import Gate, GateResult
+from skill_evolution.leaks import LeakCheck
+from skill_evolution.models.base import ChatModel
+from skill_evolution.operators import HardCase, Workshop
+from skill_evolution.replies import Caller
+from skill_evolution.rollouts import Group, Trajectory, run_all, run_group
+from skill_evolution.runs import Run, run_name, write_json, write_jsonl
+from skill_evolution.skills import SkillLibrary, load_library, save_library
+from skill_evolution.teams import Call, Libraries, Limits, Team
+
+logger = logging.getLogger(__name__)
+
+
+class Critic(Protocol):
+    """From a group to checked feedback. Never raises for a bad reply: that is a rejection in the feedback."""
+
+    async def __call__(self, group: Group, libraries: Libraries, caller: Caller) -> Feedback: ...
+
+
+@dataclass(frozen=True)
+class Models:
+    """The three roles of a model in the method; they may be the same one."""
+
+    actor: ChatModel
+    critic: ChatModel
+    optimizer: ChatModel
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """All that came of one iteration; `libraries` are those that it ended with."""
+
+    number: int
+    groups: tuple[Group, ...]
+    feedbacks: tuple[Feedback, ...]
+    aggregate: Aggregate
+    workshops: tuple[Workshop, ...]
+    gate: GateResult
+    libraries: Libraries
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """The loop over one benchmark, team and critic, as a config says."""
+
+    config: Config
+    benchmark: Benchmark
+    team: Team
+    models: Models
+    critic: Critic
+
+    def call(self, stage: str, sampling: SamplingConfig, iteration: int | None = None) -> Call:
+        """How agents are called in a stage.
+
+        Greedy calls carry no iteration in their sample_id: the same team on the same question is then the same call,
+        and the ledger answers it.
+        """
+        greedy = sampling.temperature == 0 and stage != "train"
+        place = f"{stage}/seed{self.config.seed}" + ("" if greedy or iteration is None else f"/iteration{iteration}")
+        limits = Limits(self.config.grep_calls, self.config.grep_lines, self.config.handover_items)
+        return Call(self.models.actor, sampling.sampling(), place, limits)
+
+    def _caller(self, stage: str, iteration: int) -> Caller:
+        model, sampling = (
+            (self.models.critic, self.config.critic_sampling)
+            if stage == "critic"
+            else (self.models.optimizer, self.config.optimizer_sampling)
+        )
+        place = f"{stage}/seed{self.config.seed}/iteration{iteration}"
+        return Caller(model, sampling.sampling(), place)
+
+    def start_libraries(self) -> dict[str, SkillLibrary]:
+        """Empty libraries, or those of `start_libraries` (one folder an agent)."""
+        folder = self.config.start_libraries
+        if folder is None:
+            return self.team.empty_libraries()
+        return {agent: load_library(folder / agent, agent) for agent in self.team.agents}
+
+    async def iterate(self, number: int, libraries: Libraries) -> Iteration:
+        """One iteration: libraries stay fixed during its rollouts and change at its end."""
+        groups = await self.rollouts(number, libraries)
+        feedbacks = await self.feedback(number, groups, libraries)
+        caller = self._caller("optimizer", number)
+        aggregated = await aggregate(
+            feedbacks, libraries, caller, label_conditioned=self.config.label_conditioned
+        )  # fmt: skip
+        base = self.record_use(libraries, groups, feedbacks)
+        workshops = await self.edit(number, base, aggregated, groups, caller)
+        gate = Gate(self.team, self.benchmark, self.config.gate_delta)
+        result = await gate.run(
+            base,
+            {shop.agent: shop.library for shop in workshops},
+            self.benchmark.splits["validation"],
+            self.call("validation", self.config.validation_sampling, number),
+        )
+        return Iteration(
+            number, tuple(groups), tuple(feedbacks), aggregated, tuple(workshops), result, result.libraries
+        )  # fmt: skip
+
+    async def rollouts(self, number: int, libraries: Libraries) -> list[Group]:
+        """G rollouts of every training question."""
+        call = self.call("train", self.config.train_sampling, number)
+        return list(
+            await asyncio.gather(
+                *(
+                    run_group(
+                        self.team, self.benchmark, question, libraries, call,
+                        group_size=self.config.group_size, divide_by_std=self.config.advantage_std,
+                    )
+                    for question in self.benchmark.splits["train"]
+                )
+            )
+        )  # fmt: skip
+
+    async def feedback(self, number: int, groups: Sequence[Group], libraries: Libraries) -> list[Feedback]:
+        """One critic call for every group that has a finished rollout (and differs, if equal groups are dropped)."""
+        kept = [g for g in groups if g.finished and not (self.config.drop_equal_groups and g.equal)]
+        caller = self._caller("critic", number)
+        return list(await asyncio.gather(*(self.critic(group, libraries, caller) for group in kept)))
+
+    def record_use(
+        self, libraries: Libraries, groups: Sequence[Group], feedbacks: Sequence[Feedback]
+    ) -> dict[str, SkillLibrary]:
+        """The same libraries with this iteration's utility and invocations.
+
+        u <- m u + (1 - m) mean credit over questions, before the operators: it survives a rejected update (FACTS A).
+        """
+        used = Counter(
+            (agent, name)
+            for group in groups
+            for t in group.finished
+            if t.execution
+            for agent, names in t.execution.used.items()
+            for name in names
+        )
+        values: dict[tuple[str, str], list[float]] = {}
+        for credit in collapse(c for f in feedbacks for c in f.credits):
+            values.setdefault((credit.agent, credit.skill), []).append(credit.value)
+        return {
+            agent: _with_skills(library, used, values, self.config.utility_momentum)
+            for agent, library in libraries.items()
+        }
+
+    async def edit(
+        self,
+        number: int,
+        libraries: Libraries,
+        aggregated: Aggregate,
+        groups: Sequence[Group],
+        caller: Caller,
+    ) -> list[Workshop]:
+        """The operators on a copy of every library, agents side by side, in the order and on the schedule of FACTS."""
+        leaks = LeakCheck(self.benchmark.splits["train"])
+        hard = hard_cases(groups, self.config.hard_reward)
+        shops = [Workshop(role, libraries[role.agent], caller, number, leaks) for role in self.team.roles]
+        await asyncio.gather(*(self._edit_one(shop, aggregated, hard) for shop in shops))
+        return shops
+
+    async def _edit_one(self, shop: Workshop, aggregated: Aggregate, hard: Sequence[HardCase]) -> None:
+        verdicts: list[Verdict] = [v for v in aggregated.verdicts if v.agent == shop.agent]
+        patterns = [
+            p
+            for p in aggregated.patterns
+            if p.agent == shop.agent and p.support >= self.config.induction_support
+        ]  # fmt: skip
+        await shop.refine(verdicts)
+        if shop.iteration % self.config.consolidate_every == 0:
+            await shop.consolidate(verdicts)
+        if shop.iteration % self.config.prune_every == 0:
+            shop.prune(verdicts, threshold=self.config.prune_threshold)
+        await shop.induce(patterns, hard, cap=self.config.library_cap)
+
+    async def test(self, libraries: Libraries) -> list[Trajectory]:
+        """Every test question once with the given libraries."""
+        call = self.call("test", self.config.test_sampling)
+        return await run_all(self.team, self.benchmark, self.benchmark.splits["test"], libraries, call)
+
+
+def _with_skills(
+    library: SkillLibrary,
+    used: Mapping[tuple[str, str], int],
+    values: Mapping[tuple[str, str], Sequence[float]],
+    momentum: float,
+) -> SkillLibrary:
+    for skill in library:
+        place = (library.agent, skill.name)
+        utility = skill.utility
+        if place in values:
+            utility = momentum * utility + (1 - momentum) * sum(values[place]) / len(values[place])
+        library = library.with_skill(
+            replace(skill, utility=utility, invocations=skill.invocations + used.get(place, 0))
+        )
+    return library
+
+
+def hard_cases(groups: Sequence[Group], threshold: float) -> list[HardCase]:
+    """Questions whose mean reward is at or below the threshold, the worst first."""
+    cases = []
+    for group in groups:
+        mean = group.mean_reward
+        if mean is None or mean > threshold:
+            continue
+        best = max(group.finished, key=lambda t: t.reward or 0.0)
+        cases.append(HardCase(group.question.text, best.execution and best.execution.answer, mean))
+    return sorted(cases, key=lambda case: case.reward)
+
+
+async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
+    """Run the loop to its end in a run folder and return the summary. What the ledger knows is not asked again."""
+    finished = run.finished_summary()
+    if finished is not None:
+        return finished
+    libraries: Libraries = evolution.start_libraries()
+    iterations = []
+    for number in range(1, evolution.config.iterations + 1):
+        iteration = await evolution.iterate(number, libraries)
+        libraries = iteration.libraries
+        write_iteration(run, iteration)
+        iterations.append(iteration_summary(iteration))
+        logger.info("%s iteration %d: %s", run.folder.name, number, iterations[-1]["validation"])
+    tested = await evolution.test(libraries)
+    rows = [prediction_row(evolution.benchmark, trajectory) for trajectory in tested]
+    for agent, library in libraries.items():
+        save_library(library, run.folder / "libraries" / agent)
+    write_jsonl(run.folder / "predictions.jsonl", rows)
+    summary = make_summary(evolution.config, iterations, rows, libraries)
+    write_json(run.folder / "summary.json", summary)
+    return summary
+
+
+def write_iteration(run: Run, iteration: Iteration) -> None:
+    """Trajectories, feedback, aggregation, edits, gate and the libraries of an iteration, as files."""
+    folder = run.iteration(iteration.number)
+    write_jsonl(
+        folder / "trajectories.jsonl",
+        (_trajectory_row(g, i) for g in iteration.groups for i in range(len(g.trajectories))),
+    )
+    write_jsonl(folder / "feedback.jsonl", iteration.feedbacks)
+    write_json(folder / "aggregation.json", iteration.aggregate)
+    write_jsonl(folder / "edits.jsonl", (change for shop in iteration.workshops for change in shop.changes))
+    write_json(folder / "gate.json", iteration.gate.record())
+    for agent, library in iteration.libraries.items():
+        save_library(library, folder / "libraries" / agent)
+
+
+def _trajectory_row(group: Group, index: int) -> dict[str, Any]:
+    trajectory = group.trajectories[index]
+    return {
+        "question_id": group.question.id,
+        "rollout": index + 1,
+        "reward": trajectory.reward,
+        "advantage": group.advantages[index],
+        "error": trajectory.error,
+        "execution": trajectory.execution,
+    }
+
+
+def iteration_summary(iteration: Iteration) -> dict[str, Any]:
+    """Counts and scores of an iteration; every kind of loss is counted by its reason."""
+    trajectories = [t for g in iteration.groups for t in g.trajectories]
+    executions = [t.execution for t in trajectories if t.execution]
+    rewards = [t.reward for t in trajectories if t.reward is not None]
+    rejected = [r.reason for f in iteration.feedbacks for r in f.rejections]
+    refused = [r.reason for shop in iteration.workshops for r in shop.rejections]
+    merges = [f"merge:{r.reason}" for r in iteration.aggregate.rejections]
+    return {
+        "iteration": iteration.number,
+        "train_reward": sum(rewards) / len(rewards) if rewards else None,
+        "rollouts": len(trajectories),
+        "failed_rollouts": len(trajectories) - len(rewards),
+        "equal_groups": sum(g.equal for g in iteration.groups if g.finished),
+        "groups": len(iteration.groups),
+        "problems": _counted(p for e in executions for p in e.problems),
+        "unknown_skills_named": sum(len(e.unknown_used) for e in executions),
+        "critic_accepted": sum(f.accepted for f in iteration.feedbacks),
+        "critic_rejected": _counted(rejected),
+        "payload_cuts": sum(f.cuts for f in iteration.feedbacks),
+        "changes": _counted(c.operator for shop in iteration.workshops for c in shop.changes),
+        "changes_refused": _counted([*merges, *refused]),
+        "validation": iteration.gate.scores(),
+        "accepted": {agent: outcome.accepted for agent, outcome in iteration.gate.outcomes.items()},
+        "skills": {agent: len(library) for agent, library in iteration.libraries.items()},
+        "utility": {a: {s.name: round(s.utility, 6) for s in library} for a, library in iteration.libraries.items()},
+    }
+
+
+def _counted(reasons: Any) -> dict[str, int]:
+    return dict(sorted(Counter(reasons).items()))
+
+
+def prediction_row(benchmark: Benchmark, trajectory: Trajectory) -> dict[str, Any]:
+    """One test question: answer, whether it was declined, cited evidence, metrics; or its error and no metrics."""
+    question, execution = trajectory.question, trajectory.execution
+    row: dict[str, Any] = {
+        "question_id": question.id,
+        "category": question.category,
+        "question": question.text,
+        "gold": question.answer,
+        "answer": execution.answer if execution else None,
+        "declined": execution is not None and execution.answer is None,
+        "evidence": list(execution.evidence) if execution else [],
+        "used": dict(execution.used) if execution else {},
+        "error": trajectory.error,
+    }
+    if execution:
+        row |= benchmark.metrics(question, execution.answer or "", execution.evidence)
+    return row
+
+
+def make_summary(
+    config: Config, iterations: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], libraries: Libraries
+) -> dict[str, Any]:
+    """What a run came to. Means are over the rows that finished; `failures` counts the others."""
+    known = {"question_id", "category", "question", "gold", "answer", "declined", "evidence", "used", "error"}
+    done = [row for row in rows if row["error"] is None]
+    metrics = list(dict.fromkeys(key for row in done for key in row if key not in known))
+    rollouts = sum(i["failed_rollouts"] for i in iterations)
+    critic = sum(i["critic_rejected"].get("call_failed", 0) for i in iterations)
+    refused = sum(n for i in iterations for reason, n in i["changes_refused"].items() if reason.endswith("call_failed"))
+    validation = sum(i["validation"]["failed"] for i in iterations)
+    failures = {
+        "rollouts": rollouts,
+        "critic_calls": critic,
+        "optimizer_calls": refused,
+        "validation_rows": validation,
+        "test_rows": len(rows) - len(done),
+    }
+    return {
+        "run": run_name(config),
+        "method": config.method,
+        "benchmark": config.benchmark,
+        "category": config.category,
+        "seed": config.seed,
+        "label": config.label,
+        "test": {name: sum(row[name] for row in done) / len(done) for name in metrics} if done else {},
+        "test_rows": len(rows),
+        "declined": sum(row["declined"] for row in rows),
+        "failures": {**failures, "total": sum(failures.values())},
+        "libraries": {agent: library.names() for agent, library in libraries.items()},
+        "iterations": list(iterations),
+    }

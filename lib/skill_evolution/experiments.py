@@ -1,0 +1,174 @@
+"""Entry points: one run or many, from plain code, from a notebook's cell or from the command line."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from skill_evolution.aio import run_sync
+from skill_evolution.benchmarks import load_benchmark
+from skill_evolution.benchmarks.base import Benchmark
+from skill_evolution.config import Config, ModelConfig
+from skill_evolution.evolution import Models
+from skill_evolution.methods import Experiment, method_named
+from skill_evolution.models.base import ChatModel
+from skill_evolution.models.ledger import Ledger, RecordedModel
+from skill_evolution.runs import Run, read_jsonl, run_folder
+from skill_evolution.teams import TEAMS, Team
+
+logger = logging.getLogger(__name__)
+
+
+def benchmark_of(config: Config) -> Benchmark:
+    """The benchmark that a config asks for."""
+    return load_benchmark(
+        config.benchmark,
+        config.data_path,
+        category=config.category,
+        n_train=config.n_train,
+        n_validation=config.n_validation,
+        n_test=config.n_test,
+    )
+
+
+def make_model(config: ModelConfig) -> ChatModel:
+    """The model that a config asks for. Nothing is connected to before the first call."""
+    if config.kind == "simulated":
+        from skill_evolution.models.simulated import SimulatedReader
+
+        return SimulatedReader(name=config.model)
+    from skill_evolution.models.server import ServerModel
+
+    options = config.model_dump(exclude={"kind"})
+    return ServerModel(**options)
+
+
+def _models(config: Config, ledger: Ledger) -> tuple[Models, list[ChatModel]]:
+    """The three roles' models, recorded; roles with one config share one model and its concurrency limit."""
+    made: dict[str, RecordedModel] = {}
+    for model in (config.actor, config.critic, config.optimizer):
+        key = model.model_dump_json()
+        if key not in made:
+            made[key] = RecordedModel(make_model(model), ledger)
+    roles = [made[m.model_dump_json()] for m in (config.actor, config.critic, config.optimizer)]
+    return Models(*roles), list(made.values())
+
+
+async def atrain(
+    config: Config,
+    *,
+    benchmark: Benchmark | None = None,
+    team: Team | None = None,
+    models: Models | None = None,
+    root: Path | None = None,
+) -> dict[str, Any]:
+    """Run a config to its end and return the summary; a run that was stopped goes on where it was.
+
+    Args:
+        config: what to run.
+        benchmark: one's own benchmark; default the config's.
+        team: one's own team; default the benchmark's.
+        models: one's own models (they are recorded into the run's ledger); default the config's.
+        root: folder of run folders; default `results/<profile>/runs`.
+
+    Raises:
+        ConfigError, DataError, RunError: naming what is wrong and where.
+    """
+    method = method_named(config.method)
+    with Run(config, root=root) as run:
+        finished = run.finished_summary()
+        if finished is not None:
+            return finished
+        benchmark = benchmark or benchmark_of(config)
+        if models is None:
+            models, opened = _models(config, run.ledger)
+        else:
+            recorded = {id(m): RecordedModel(m, run.ledger) for m in vars(models).values()}
+            models, opened = Models(*(recorded[id(m)] for m in vars(models).values())), []
+        try:
+            await asyncio.gather(*(model.connect() for model in opened))
+            team = team or TEAMS[config.benchmark]()
+            return await method(Experiment(config, benchmark, team, models, run))
+        finally:
+            await asyncio.gather(*(model.close() for model in opened))
+
+
+def train(config: Config, **options: Any) -> dict[str, Any]:
+    """`atrain`, synchronously; also inside a notebook's running event loop."""
+    return run_sync(atrain(config, **options))
+
+
+def train_all(
+    configs: Sequence[Config], *, processes: int | None = None, root: Path | None = None
+) -> list[dict[str, Any]]:
+    """Run many configs, each in a process of its own, and return their summaries in order.
+
+    Args:
+        configs: what to run; a run that is finished already is read, not run.
+        processes: how many at once; default one a core for simulated models (they compute), else 1 (the server's
+            batching does the rest, and one concurrency limit holds).
+        root: folder of run folders.
+    """
+    if processes is None:
+        simulated = all(c.actor.kind == "simulated" for c in configs)
+        processes = min(len(configs), os.cpu_count() or 1) if simulated else 1
+    if processes <= 1:
+        return [train(config, root=root) for config in tqdm(configs, desc="runs", leave=False)]
+    # spawn: a fork of a notebook's kernel would share its sockets and threads.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(train, config, root=root) for config in configs]
+        return [future.result() for future in tqdm(futures, desc="runs", leave=False)]
+
+
+def predictions(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """One row a test question of every run, with the columns method, benchmark, seed, run and the row's own.
+
+    Raises:
+        RunError: a run has not finished yet.
+    """
+    frames = []
+    for config in configs:
+        path = run_folder(config, root=root) / "predictions.jsonl"
+        frame = pd.DataFrame(read_jsonl(path))
+        frames.append(
+            frame.assign(method=config.method, benchmark=config.benchmark, trained_on=config.category or "all",
+                         seed=config.seed, run=path.parent.name)
+        )  # fmt: skip
+    return pd.concat(frames, ignore_index=True)
+
+
+def usage(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """Calls, tokens, latency and failures by run, stage and purpose, from the ledgers."""
+    rows = []
+    for config in configs:
+        ledger = Ledger(run_folder(config, root=root) / "calls.sqlite")
+        try:
+            rows += [
+                {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all",
+                 "seed": config.seed, **vars(row)}
+                for row in ledger.usage()
+            ]  # fmt: skip
+        finally:
+            ledger.close()
+    return pd.DataFrame(rows)
+
+
+def iterations(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """One row a run and iteration: validation scores, counts of what was accepted, rejected, changed and refused."""
+    rows = []
+    for config in configs:
+        summary = json.loads((run_folder(config, root=root) / "summary.json").read_text(encoding="utf-8"))
+        for iteration in summary["iterations"]:
+            rows.append(
+                {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all",
+                 "seed": config.seed, **iteration}
+            )  # fmt: skip
+    return pd.DataFrame(rows)

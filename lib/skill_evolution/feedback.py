@@ -1,0 +1,109 @@
+"""What a critic's accepted reply says: credits, needs and diagnoses, one Feedback a group; and what was rejected."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+FailureType = Literal[
+    "retrieval_miss", "evidence_dropped", "reasoning_error", "answer_format", "wrong_abstention", "other"
+]
+Action = Literal["refine", "prune", "consolidate", "induce", "none"]
+Contribution = Literal["helped", "redundant", "harmful", "neutral"]
+UNSPECIFIED = "unspecified"  # the failure type of a need where the critic was not asked for one
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What one question says about one agent's skill. `value` is in [-1, 1]; `edit` is a suggested change."""
+
+    question: str
+    agent: str
+    skill: str
+    value: float
+    contribution: Contribution
+    edit: str | None = None
+    redundant_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A checked failure diagnosis. `quotes` stand in the cited steps; `suggestion` says what to change."""
+
+    question: str
+    agent: str
+    failure_type: FailureType
+    skill: str | None
+    action: Action
+    quotes: tuple[str, ...]
+    suggestion: str
+    redundant_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Need:
+    """Induction evidence: a capability that an agent was missing in one question."""
+
+    question: str
+    agent: str
+    failure_type: str
+    capability: str
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """An item of a reply, or a whole reply, that did not pass a check."""
+
+    reason: str
+    item: str
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """All that came of one critic call. `question` is the question's key, `category` its label."""
+
+    question: str
+    category: str
+    credits: tuple[Credit, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    needs: tuple[Need, ...] = ()
+    summaries: tuple[tuple[str, str], ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    cuts: int = 0
+
+    @property
+    def accepted(self) -> int:
+        """Items that passed the checks."""
+        return len(self.credits) + len(self.diagnoses) + len(self.needs)
+
+
+def collapse(credits: Iterable[Credit]) -> list[Credit]:
+    """One credit a (question, agent, skill): the mean value; edits and partners joined (paper 3.3).
+
+    The collapsed contribution is the one of the value, unless every item says "redundant".
+    """
+    grouped: dict[tuple[str, str, str], list[Credit]] = {}
+    for credit in credits:
+        grouped.setdefault((credit.question, credit.agent, credit.skill), []).append(credit)
+    return [_collapsed(items) for items in grouped.values()]
+
+
+def _collapsed(items: list[Credit]) -> Credit:
+    if len(items) == 1:
+        return items[0]
+    first = items[0]
+    value = sum(item.value for item in items) / len(items)
+    edits = list(dict.fromkeys(item.edit for item in items if item.edit))
+    partners = tuple(dict.fromkeys(name for item in items for name in item.redundant_with))
+    redundant = all(item.contribution == "redundant" for item in items)
+    contribution: Contribution = "redundant" if redundant else contribution_of(value)
+    return Credit(first.question, first.agent, first.skill, value, contribution, " ".join(edits) or None, partners)
+
+
+NEUTRAL = 0.05  # credits within this of zero neither help nor harm (our choice)
+
+
+def contribution_of(value: float) -> Contribution:
+    """MASkills' label for a signed credit."""
+    if abs(value) <= NEUTRAL:
+        return "neutral"
+    return "helped" if value > 0 else "harmful"

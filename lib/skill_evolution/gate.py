@@ -1,0 +1,104 @@
+"""The validation gate: one agent's candidate library at a time against the team before the update (paper 3.4).
+
+A candidate is kept if its score is at least the base's minus delta. Accepted candidates are assembled once all agents
+are tested, and the assembled team's score is recorded; acceptance stays per agent.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skill_evolution.benchmarks.base import Benchmark, Question
+from skill_evolution.rollouts import Trajectory, run_all
+from skill_evolution.teams import Call, Libraries, Team
+
+
+@dataclass(frozen=True)
+class Score:
+    """Mean reward over the validation rows that finished (None if none did), and how many did not."""
+
+    mean: float | None
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class GateOutcome:
+    """One agent's test. `changed` is False where there was no candidate to test."""
+
+    changed: bool
+    accepted: bool
+    score: Score | None = None
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The gate's outcome: scores of base and assembled team, one outcome an agent, the libraries that go on."""
+
+    base: Score
+    assembled: Score
+    outcomes: Mapping[str, GateOutcome]
+    libraries: Libraries
+
+    def scores(self) -> dict[str, Any]:
+        """Base, candidates and assembled score, and how many rows failed."""
+        candidates = {a: o.score.mean for a, o in self.outcomes.items() if o.score}
+        tested = [o.score for o in self.outcomes.values() if o.score]
+        failed = self.base.failed + sum(s.failed for s in tested)
+        failed += self.assembled.failed if self.assembled is not self.base else 0
+        return {
+            "base": self.base.mean, "candidates": candidates, "assembled": self.assembled.mean, "failed": failed,
+        }  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """What stands in the iteration's gate.json."""
+        return {**self.scores(), "outcomes": dict(self.outcomes)}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Tests candidate libraries on validation questions. `delta` is the loss that is tolerated (FACTS A: 0.03)."""
+
+    team: Team
+    benchmark: Benchmark
+    delta: float
+
+    async def run(
+        self, base: Libraries, candidates: Libraries, questions: Sequence[Question], call: Call
+    ) -> GateResult:
+        """Test every candidate that differs from its base, side by side, then the assembled team.
+
+        A candidate or base without a single finished row is not accepted: nothing is known about it.
+        """
+        changed = [agent for agent in base if candidates[agent].fingerprint != base[agent].fingerprint]
+        scores = await asyncio.gather(
+            self._score(base, questions, call),
+            *(self._score({**base, a: candidates[a]}, questions, call) for a in changed),
+        )
+        base_score, by_agent = scores[0], dict(zip(changed, scores[1:], strict=True))
+        outcomes = {agent: self._outcome(base_score, by_agent.get(agent)) for agent in base}
+        libraries = {a: candidates[a] if outcomes[a].accepted else base[a] for a in base}
+        accepted = [agent for agent in base if outcomes[agent].accepted]
+        if not accepted:
+            assembled = base_score
+        else:
+            assembled = await self._score(libraries, questions, call)
+        return GateResult(base_score, assembled, outcomes, libraries)
+
+    def _outcome(self, base: Score, score: Score | None) -> GateOutcome:
+        if score is None:
+            return GateOutcome(changed=False, accepted=False)
+        known = base.mean is not None and score.mean is not None
+        return GateOutcome(True, bool(known and score.mean >= base.mean - self.delta), score)  # type: ignore[operator]
+
+    async def _score(self, libraries: Libraries, questions: Sequence[Question], call: Call) -> Score:
+        # Base and candidates share their sample_ids: what the unchanged agents do before the changed one is the very
+        # same call, so it is paid for once and adds no noise to the comparison.
+        return mean_score(await run_all(self.team, self.benchmark, questions, libraries, call))
+
+
+def mean_score(trajectories: Sequence[Trajectory]) -> Score:
+    """The mean reward of the rows that finished: a failed row is missing, not 0."""
+    rewards = [t.reward for t in trajectories if t.reward is not None]
+    mean = sum(rewards) / len(rewards) if rewards else None
+    return Score(mean, len(trajectories) - len(rewards))

@@ -1,0 +1,67 @@
+"""No training answers in skills: a written text that holds one, or a long stretch of training text, is rejected."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from skill_evolution.benchmarks.base import Question
+
+STRETCH = 8  # words in a row that may not stand in a skill (our choice)
+_WORD = re.compile(r"\w+")
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text)
+
+
+class LeakCheck:
+    """Looks for training answers and stretches of training text.
+
+    An answer of several words leaks if its words stand in a row, whatever their case; a single word only if it is a
+    name or number (holds a capital or a digit) and stands in the same case, as "music" or "yes" in a skill says
+    nothing about a question (our choice).
+    """
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._answers = {" ".join(_words(q.answer.lower())): q.answer for q in questions if len(_words(q.answer)) > 1}
+        self._names = {q.answer.strip() for q in questions if _telling(q.answer)}
+        self._longest = max((answer.count(" ") + 1 for answer in self._answers), default=0)
+        self._stretches = set(_stretches(_training_texts(questions)))
+
+    def found(self, text: str, *, before: str = "") -> str | None:
+        """What leaks in a text, or None. What stood in `before` already is not this text's leak."""
+        words = _words(text)
+        lowered = [word.lower() for word in words]
+        old = before.lower()
+        for length in range(2, self._longest + 1):
+            for start in range(len(lowered) - length + 1):
+                run = " ".join(lowered[start : start + length])
+                if run in self._answers and self._answers[run].lower() not in old:
+                    return f"holds the training answer {self._answers[run]!r}"
+        for word in words:
+            if word in self._names and word.lower() not in old:
+                return f"holds the training answer {word!r}"
+        earlier = set(_stretches([before]))
+        for stretch in _stretches([text]):
+            if stretch in self._stretches and stretch not in earlier:
+                return f"holds {STRETCH} words in a row of training text: {stretch!r}"
+        return None
+
+
+def _telling(answer: str) -> bool:
+    words = _words(answer)
+    return len(words) == 1 and answer.lower() not in ("yes", "no") and any(c.isupper() or c.isdigit() for c in answer)
+
+
+def _training_texts(questions: Sequence[Question]) -> Iterable[str]:
+    for question in questions:
+        yield question.text
+        yield question.context
+    for document in {question.group: question.document for question in questions}.values():
+        yield from document
+
+
+def _stretches(texts: Iterable[str]) -> Iterable[str]:
+    for text in texts:
+        words = [word.lower() for word in _words(text)]
+        for start in range(len(words) - STRETCH + 1):
+            yield " ".join(words[start : start + STRETCH])

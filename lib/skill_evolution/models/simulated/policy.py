@@ -1,0 +1,58 @@
+"""Which behaviours a call shows: the directives of the shown skills against chance, and what is recorded as used."""
+
+from skill_evolution.models.simulated.chance import Chance
+from skill_evolution.models.simulated.directives import DIRECTIVES, FOLLOWED
+
+MENTIONED = 0.3
+"""Probability that a skill which the reader doesn't understand is named as used all the same."""
+
+
+class Policy:
+    """Decides by key, and remembers which directives had an occasion.
+
+    Args:
+        skills: Name and directive keys of each skill shown.
+        chance: The call's draws.
+        question: Settles ties between opposed directives where the call is greedy.
+    """
+
+    def __init__(self, skills: tuple[tuple[str, frozenset[str]], ...], chance: Chance, question: str) -> None:
+        self._skills = skills
+        self._chance = chance
+        self._question = question
+        self._asked = frozenset(key for _, keys in skills for key in keys)
+        self._shown: set[str] = set()
+
+    def does(self, key: str) -> bool:
+        """Whether the reader behaves so in this call; ask only where there is an occasion, for it counts as one."""
+        opponents = _OPPONENTS[key]
+        if not self._wants(key) or any(self._yields(key, other) for other in opponents if other in self._asked):
+            return False
+        self._shown.add(key)
+        return True
+
+    def _wants(self, key: str) -> bool:
+        return self._chance.follows(key, FOLLOWED if key in self._asked else DIRECTIVES[key].spontaneous)
+
+    def _yields(self, key: str, other: str) -> bool:
+        """Whether a followed opponent prevails: always over a spontaneous behaviour, else by an even draw."""
+        if not self._wants(other):
+            return False
+        if key not in self._asked:
+            return True
+        pair = sorted((key, other))
+        return pair[self._chance.coin("|".join(pair), self._question)] != key
+
+    def used(self) -> list[str]:
+        """Names of the skills that were followed here, in the order in which they are shown."""
+        return [
+            name
+            for name, keys in self._skills
+            if (keys & self._shown if keys else self._chance.follows(f"mention/{name}", MENTIONED))
+        ]
+
+
+_OPPONENTS: dict[str, tuple[str, ...]] = {
+    key: directive.opposes + tuple(other.key for other in DIRECTIVES.values() if key in other.opposes)
+    for key, directive in DIRECTIVES.items()
+}

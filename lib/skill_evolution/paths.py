@@ -1,0 +1,15 @@
+"""Where things are, anchored on the repository (or on SKILL_EVOLUTION_HOME), never on the working directory."""
+
+import os
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+ROOT = Path(os.environ.get("SKILL_EVOLUTION_HOME", PACKAGE.parent.parent)).resolve()
+PROFILES = PACKAGE / "profiles"
+PROMPTS = PACKAGE / "prompts"
+DATA = ROOT / "data"
+DEMO_DATA = DATA / "demo"
+PLANTED = DATA / "planted"
+REPORTED = DATA / "reported"
+NOTEBOOKS = ROOT / "notebooks"
+RESULTS = ROOT / "results"

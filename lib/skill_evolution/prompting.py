@@ -1,0 +1,33 @@
+"""Prompts are files under `prompts/`: this renders them and hashes them for a run's record."""
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from skill_evolution import paths
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(paths.PROMPTS, encoding="utf-8"),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    autoescape=False,
+)
+
+
+@cache
+def _template(name: str) -> jinja2.Template:
+    return _ENVIRONMENT.get_template(name)
+
+
+def render(name: str, **values: Any) -> str:
+    """The prompt file `name` with its values filled in; a value that is missing raises jinja2.UndefinedError."""
+    return _template(name).render(**values).strip()
+
+
+def prompt_hashes() -> dict[str, str]:
+    """sha256 of every prompt file, by its path below `prompts/`."""
+    files = sorted(path for path in paths.PROMPTS.rglob("*") if path.is_file())
+    return {str(f.relative_to(paths.PROMPTS)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}

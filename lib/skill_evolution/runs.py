@@ -1,0 +1,172 @@
+"""The folder of one run: resolved config, ledger, iterations, predictions, summary; written whole and renamed."""
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, is_dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from skill_evolution import paths
+from skill_evolution.config import SCHEMA_VERSION, Config
+from skill_evolution.models.ledger import Ledger
+from skill_evolution.prompting import prompt_hashes
+
+logger = logging.getLogger(__name__)
+PACKAGES = ("skill-evolution", "pydantic", "jinja2", "google-re2", "nltk", "numpy", "scipy", "pandas", "openai")
+
+
+class RunError(RuntimeError):
+    """A run folder that can't be used; names the file and what is wrong."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole: to a temporary sibling that is renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8", errors="surrogatepass")
+    temporary.replace(path)
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses to dictionaries, for JSON."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one JSON document; dataclasses and paths are converted."""
+    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=True, default=_default) + "\n")
+
+
+def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
+    """Write one JSON document a line."""
+    write_text(path, "".join(json.dumps(plain(row), ensure_ascii=True, default=_default) + "\n" for row in rows))
+
+
+def _default(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """Read one JSON document a line; RunError names the line that isn't one."""
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise RunError(f"{path}, line {number}: not JSON: {error}") from error
+    return rows
+
+
+class Run:
+    """An open run folder. It is locked while open: a second process waits, then finds the work done.
+
+    Args:
+        config: the resolved configuration.
+        root: folder that holds the run folders; default `results/<profile>/runs`.
+    """
+
+    def __init__(self, config: Config, *, root: Path | None = None) -> None:
+        self.config = config
+        self.folder = run_folder(config, root=root)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self.folder / ".lock")
+
+    def __enter__(self) -> "Run":
+        self._lock.acquire()
+        try:
+            self._check_config()
+            self.ledger = Ledger(self.folder / "calls.sqlite")
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ledger.close()
+        self._lock.release()
+
+    def _check_config(self) -> None:
+        path = self.folder / "config.json"
+        if path.exists():
+            schema = json.loads(path.read_text(encoding="utf-8")).get("schema_version")
+            if schema != SCHEMA_VERSION:
+                raise RunError(f"{path}: schema version {schema}, this is {SCHEMA_VERSION}: move the folder away")
+        write_json(path, _record(self.config))
+
+    def iteration(self, number: int) -> Path:
+        """The folder of an iteration, counted from 1."""
+        return self.folder / "iterations" / str(number)
+
+    def finished_summary(self) -> dict[str, Any] | None:
+        """The summary of a finished run in which nothing failed, else None: failures are tried again."""
+        path = self.folder / "summary.json"
+        if not path.exists():
+            return None
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        return None if summary["failures"]["total"] else summary
+
+
+def run_folder(config: Config, *, root: Path | None = None) -> Path:
+    """Where the run of a config lies: the same config, data and prompts always have the same folder."""
+    return (root or paths.RESULTS / config.profile / "runs") / run_name(config)
+
+
+def run_name(config: Config) -> str:
+    """The name of a run's folder; its last part is a hash of everything that decides the results."""
+    inputs = [config.deciding(), prompt_hashes(), *(_content(p) for p in (config.data_path, config.start_libraries))]
+    if config.data_path is None:
+        inputs.append(_content(paths.DEMO_DATA / f"{config.benchmark}.json"))
+    digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
+    return f"{config.benchmark}-{config.category or 'all'}-{config.method}-seed{config.seed}-{digest}"
+
+
+@lru_cache(maxsize=64)
+def _content(path: Path | None) -> str | None:
+    """A hash of a file, or of all files below a folder; RunError if there is nothing at the path."""
+    if path is None:
+        return None
+    if not path.exists():
+        raise RunError(f"{path}: no such file or folder")
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    parts = [f"{p.relative_to(path)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _record(config: Config) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "config": config.model_dump(mode="json"),
+        "git_revision": _git_revision(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "prompts": prompt_hashes(),
+    }
+
+
+def _git_revision() -> str | None:
+    command = ["git", "-C", str(paths.ROOT), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        logger.info("no git revision: %s is not a git checkout", paths.ROOT)
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

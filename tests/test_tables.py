@@ -1,0 +1,82 @@
+"""Tables: the papers' figures beside ours, and files written whole."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skill_evolution.analysis.reported import load_reported
+from skill_evolution.analysis.tables import difference_table, main_table, render_table, save_table, wide_table
+
+TITLE = "F1 [%], simulated reader & synthetic data"
+
+
+@pytest.fixture
+def predictions() -> pd.DataFrame:
+    rows = [
+        {"benchmark": "locomo", "method": method, "category": category, "seed": 0, "question_id": f"{category}{q}"}
+        | {"f1": (q + shift) / 4, "error": "timeout" if (method, q) == ("grse", 2) else None}
+        for method, shift in (("grse", 1), ("maskills", 0))
+        for category in ("multi_hop", "temporal")
+        for q in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_main_table_is_in_percent_with_counts_and_reported_figures(predictions):
+    table = main_table(predictions, ["f1"], rng=rng(), reported=load_reported("grse_ablations"))
+    ours = table.query("method == 'grse'").set_index("category")
+    assert ours["mean"].to_dict() == {"multi_hop": 37.5, "temporal": 37.5, "all": 37.5, "average": 37.5}
+    assert ours.loc["all", ["n", "n_missing"]].tolist() == [4, 2]
+    column = "reported (model not stated)"
+    assert ours.loc["average", column] == 54.9
+    assert list(table[column].dropna()) == [54.9]
+
+
+def test_difference_table_takes_differences_only(predictions):
+    table = difference_table(predictions, "maskills", ["f1"], rng=rng(), reported=load_reported("grse"))
+    multi_hop = table.set_index("category").loc["multi_hop"]
+    assert multi_hop["difference"] == pytest.approx(25)
+    assert multi_hop["reported (Qwen3.8-27B)"] == 6.7
+    assert multi_hop["reported (Gemma-4-31B-it)"] == 3.2
+    assert (multi_hop["n"], multi_hop["n_unpaired"], multi_hop["n_missing"]) == (2, 1, 1)
+
+
+def test_two_reported_figures_for_one_cell_are_refused(predictions):
+    reported = load_reported("grse_ablations")
+    with pytest.raises(ValueError, match=r"two reported figures .*'average'"):
+        main_table(predictions, ["f1"], rng=rng(), reported=pd.concat([reported, reported]))
+
+
+def test_wide_table_marks_reported_rows(predictions):
+    table = main_table(predictions, ["f1"], rng=rng(), reported=load_reported("grse_ablations"))
+    wide = wide_table(table, "f1").set_index("method")
+    assert list(wide.index) == ["grse", "grse (reported, model not stated)", "maskills"]
+    assert wide.loc["grse (reported, model not stated)", "average"] == "54.9"
+    assert wide.loc["grse", "all"].startswith("37.5 [")
+    assert wide.loc["grse", ["n", "missing"]].tolist() == ["4", "2"]
+    with pytest.raises(ValueError, match=r"'bleu'.*\['f1'\]"):
+        wide_table(table, "bleu")
+
+
+def test_saved_files_hold_title_figures_and_note_and_are_the_same_again(predictions, tmp_path):
+    wide = wide_table(main_table(predictions, ["f1"], rng=rng()), "f1")
+    texts = []
+    for folder in ("a", "b"):
+        save_table(wide, tmp_path / folder / "main.v1", title=TITLE)
+        texts.append({p.name: p.read_text(encoding="utf-8") for p in (tmp_path / folder).iterdir()})
+    assert set(texts[0]) == {"main.v1.csv", "main.v1.tex", "main.v1.html"}
+    assert texts[0] == texts[1]
+    assert r"F1 [\%], simulated reader \& synthetic data" in texts[0]["main.v1.tex"]
+    assert "F1 [%], simulated reader &amp; synthetic data" in texts[0]["main.v1.html"]
+    for suffix in ("tex", "html"):
+        assert "bootstrap interval over questions and seeds" in texts[0][f"main.v1.{suffix}"]
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a" / "main.v1.csv", dtype=str), wide, check_dtype=False)
+
+
+def test_rendering_rounds_values_and_keeps_p_values_readable():
+    text = render_table(pd.DataFrame({"difference": [1.26, np.nan], "p_value": [0.0123, 1.0]}), title="t").as_raw_html()
+    assert all(cell in text for cell in (">1.3<", ">0.012<", ">–<"))
