@@ -245,6 +245,12 @@ def test_any_library_survives_and_is_valid(made):
             assert (properties.description, properties.metadata["id"]) == (skill.description.strip(), skill.id)
 
 
+def test_a_description_stands_on_one_line(tmp_path):
+    save_library(SkillLibrary("a", (replace(QUOTE, description="many words " * 90),)), tmp_path)
+    lines = (tmp_path / "quote-first" / "SKILL.md").read_text(encoding="utf-8").splitlines()
+    assert lines[2:4] == ["description: " + " ".join(["many words"] * 90), "metadata:"]
+
+
 def test_the_order_of_skills_is_kept_and_hand_written_ones_come_last(tmp_path):
     many = SkillLibrary("a", tuple(replace(DATES, name=name, id=name) for name in "zkbcdefghija"))
     save_library(many, tmp_path)

@@ -5,6 +5,7 @@ Repeated rollouts and repeated questions count once: support is the number of di
 
 import asyncio
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -144,14 +145,14 @@ def rule_verdict(credits: Sequence[Credit]) -> Verdict:
     """
     first = credits[0]
     values = [credit.value for credit in credits]
-    mean, score = sum(values) / len(values), sum(values) / (len(values) + 1)
+    mean, score = math.fsum(values) / len(values), math.fsum(values) / (len(values) + 1)
     edit = next((credit.edit for credit in credits if credit.edit), None)
     partners = tuple(dict.fromkeys(name for credit in credits for name in credit.redundant_with))
     votes = Counter(credit.contribution for credit in credits)
     verdict: VerdictName = "refine" if edit else "keep"
     if votes["redundant"] * 2 > len(credits):
         verdict = "redundant"
-    elif mean < 0 and votes["harmful"] * 2 >= len(credits):
+    elif votes["harmful"] * 2 >= len(credits) and (mean < 0 or len(credits) == 1):
         verdict = "low_utility"
     questions = tuple(credit.question for credit in credits)
     return Verdict(
@@ -171,7 +172,7 @@ async def _merge(skill: Skill, library: SkillLibrary, credits: list[Credit], cal
             "skill": {"name": skill.name, "description": skill.description, "body": skill.body},
             "other_skills": [s.name for s in library if s.name != skill.name],
             "questions": len(credits),
-            "mean_credit": round(sum(c.value for c in credits) / len(credits), 3),
+            "mean_credit": round(math.fsum(c.value for c in credits) / len(credits), 3),
             "credits": shown,
         },
         ensure_ascii=False,
@@ -192,7 +193,10 @@ def group_needs(
     carries the capability that is named most often. Diagnoses of its questions, agent and failure type are examples.
     """
     clusters: dict[tuple[str, str, str | None], list[list[Need]]] = {}
-    for need in needs:
+    # The most frequent wordings lead: what a pattern holds depends on the needs and not on their order.
+    needs = list(needs)
+    named = Counter(need.capability for need in needs)
+    for need in sorted(needs, key=lambda n: (-named[n.capability], n.capability, n.question)):
         place = (need.agent, need.failure_type, categories[need.question] if categories else None)
         _join(clusters.setdefault(place, []), need)
     patterns = [
@@ -236,4 +240,4 @@ def _stems(text: str) -> frozenset[str]:
 
 def _similarity(a: frozenset[str], b: frozenset[str]) -> float:
     union = a | b
-    return len(a & b) / len(union) if union else 1.0
+    return len(a & b) / len(union) if union else 0.0

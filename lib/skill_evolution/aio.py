@@ -1,6 +1,7 @@
 """The synchronous entry points: one coroutine run to its end, also where an event loop already runs."""
 
 import asyncio
+import contextlib
 import contextvars
 import threading
 from collections.abc import Coroutine
@@ -29,17 +30,31 @@ def _loop_runs() -> bool:
 def _run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
     result: list[T] = []
     failure: list[BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
     context = contextvars.copy_context()
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((task.get_loop(), task))
+        return await coroutine
 
     def target() -> None:
         try:
-            result.append(context.run(asyncio.run, coroutine))
+            result.append(context.run(asyncio.run, main()))
         except BaseException as error:
             failure.append(error)
 
     thread = threading.Thread(target=target, name="skill-evolution")
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:  # a notebook's stop button: the coroutine must not go on unseen, nor keep its run locked
+        for loop, task in running:
+            with contextlib.suppress(RuntimeError):  # it has ended just now
+                loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
     if failure:
         raise failure[0]
     return result[0]

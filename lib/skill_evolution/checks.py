@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from skill_evolution.feedback import Action, FailureType
 from skill_evolution.replies import Reply
@@ -17,6 +17,7 @@ from skill_evolution.rollouts import Group, Trajectory
 from skill_evolution.teams import Libraries, Step, Team
 
 Name = Annotated[str, Field(max_length=64)]
+Number = Annotated[int, Field(strict=True)]  # neither true nor "1" names a step
 
 # Which agents a failure can be laid at, and what may be done about it (our table; FACTS has none). An answer in the
 # wrong form is the answering agent's doing; what was not found or not handed on is not. "other" says too little to
@@ -36,14 +37,15 @@ _ALLOWED: dict[FailureType, tuple[tuple[bool, ...], tuple[Action, ...]]] = {
 class Citation(Reply):
     """A numbered step of a numbered rollout."""
 
-    rollout: int
-    step: int
+    rollout: Number
+    step: Number
 
 
 class QuotedCitation(Citation):
     """A step with a quotation from it."""
 
-    quote: Annotated[str, Field(min_length=3, max_length=300)]
+    # stripped first: three blanks stand in every step
+    quote: Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=300)]
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,13 @@ def config_flags(arguments: list[str]) -> dict[str, Any]:
 
 
 def _check_flags(arguments: list[str]) -> None:
-    fields = Config.model_fields
-    for argument in arguments:
-        if not argument.startswith("--") or argument == "--help":
-            continue
-        name, _, part = argument[2:].split("=", 1)[0].replace("-", "_").partition(".")
-        check_keys([name], fields, where="flags")
-        if part:
-            nested = fields[name].annotation
-            check_keys([part], getattr(nested, "model_fields", {}), where=f"flags: --{name}")
+    """ConfigError for a flag that there isn't; argparse alone would not name the nearest one."""
+    flags = ["--help"]
+    for name, field in Config.model_fields.items():
+        parts = [f"{name}.{part}" for part in getattr(field.annotation, "model_fields", {})]
+        flags += [f"--{flag.replace('_', '-')}" for flag in parts or [name]]
+    given = [argument.split("=", 1)[0] for argument in arguments if argument.startswith("--")]
+    check_keys(given, flags, where="skill-evolution train")
 
 
 def train_command(arguments: list[str]) -> int:

@@ -7,7 +7,7 @@ model defaults, profile, per_benchmark, per_method, overrides.
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -17,14 +17,40 @@ from skill_evolution.models.base import Sampling
 
 SCHEMA_VERSION = 1
 BenchmarkName = Literal["hotpotqa", "locomo"]
+MethodName = Literal["grse", "maskills", "empty"]
 
 
 class ConfigError(ValueError):
     """A configuration that can't be used; names the key or value at fault and what would be right."""
 
 
+def check_keys(values: Iterable[str], known: Iterable[str], *, where: str) -> None:
+    """ConfigError for the first key that is not known, naming the nearest one that is."""
+    names = list(known)
+    for key in values:
+        if key not in names:
+            near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.4)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}"
+            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+
+
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_and_whole(cls, values: Any) -> Any:
+        """Unknown keys raise; a part of a nested field changes that part of its default and leaves the rest."""
+        if not isinstance(values, Mapping):
+            return values
+        check_keys(values, cls.model_fields, where=cls.__name__)
+        defaults = {name: field.default for name, field in cls.model_fields.items()}
+        return {
+            name: {**default.model_dump(), **value}
+            if isinstance(value, Mapping) and isinstance(default := defaults[name], BaseModel)
+            else value
+            for name, value in values.items()
+        }
 
 
 class SamplingConfig(_Strict):
@@ -64,13 +90,24 @@ class ModelConfig(_Strict):
     extra: dict[str, Any] = {}
     """Further fields of the request's body, e.g. to switch thinking off."""
 
+    @model_validator(mode="after")
+    def _server_has_model(self) -> "ModelConfig":
+        if self.kind == "server" and self.model == type(self).model_fields["model"].default:
+            raise ValueError("kind 'server' needs `model`, the name of a model that the server has")
+        return self
+
+    @property
+    def label(self) -> str:
+        """What a table or figure calls the model."""
+        return "simulated reader" if self.kind == "simulated" else self.model
+
 
 class Config(_Strict):
     """All that decides a run's results."""
 
     profile: str = "demo"
     """The profile this config was made from."""
-    method: str = "grse"
+    method: MethodName = "grse"
     """grse, maskills or empty (the team without skills)."""
     benchmark: BenchmarkName = "hotpotqa"
     """hotpotqa or locomo."""
@@ -143,21 +180,10 @@ class Config(_Strict):
     optimizer: ModelConfig = ModelConfig()
     """The model that aggregates credits and writes skills."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, values: Any) -> Any:
-        if isinstance(values, Mapping):
-            check_keys(values, cls.model_fields, where="config")
-        return values
-
     @property
     def label(self) -> str:
-        """What a table or figure made from this run has to say: the reader and where the questions come from."""
-        kinds = {self.actor.kind, self.critic.kind, self.optimizer.kind}
-        if kinds == {"simulated"}:
-            return "simulated reader"
-        names = dict.fromkeys([self.actor.model, self.critic.model, self.optimizer.model])
-        return " + ".join("simulated reader" if n.startswith("simulated") else n for n in names)
+        """What a table or figure made from this run has to say: the models that its replies come from."""
+        return " + ".join(dict.fromkeys(model.label for model in (self.actor, self.critic, self.optimizer)))
 
     def deciding(self) -> dict[str, Any]:
         """Every field that decides results: not the profile's name, where files lie or how a server is reached."""
@@ -168,16 +194,9 @@ class Config(_Strict):
 
 
 MODELS = ("actor", "critic", "optimizer")
-
-
-def check_keys(values: Iterable[str], known: Iterable[str], *, where: str) -> None:
-    """ConfigError for the first key that is not known, naming the nearest one that is."""
-    names = list(known)
-    for key in values:
-        if key not in names:
-            near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.4)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}"
-            raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+LAYERED = ("benchmark", "method")
+BENCHMARKS: tuple[str, ...] = get_args(BenchmarkName)
+METHODS: tuple[str, ...] = get_args(MethodName)
 
 
 def profile_path(name: str) -> Path:
@@ -189,16 +208,37 @@ def profile_path(name: str) -> Path:
     return path
 
 
-def _read_profile(name: str) -> dict[str, Any]:
-    path = profile_path(name)
+def _read_profile(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"{path}: expected keys and values, found {type(values).__name__}")
-    check_keys(values, [*Config.model_fields, "per_benchmark", "per_method"], where=str(path))
-    return values
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML in UTF-8: {error}") from error
+    return _mapping(values, str(path))
+
+
+def _mapping(values: Any, where: str) -> dict[str, Any]:
+    if values is not None and not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: expected keys and values, found {type(values).__name__} {values!r}")
+    return dict(values or {})
+
+
+def _check_fields(values: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """ConfigError for an unknown key, also within a nested field."""
+    check_keys(values, known, where=where)
+    for name, value in values.items():
+        field = Config.model_fields.get(name)
+        if field and isinstance(field.default, BaseModel) and isinstance(value, Mapping):
+            check_keys(value, type(field.default).model_fields, where=f"{where}: {name}")
+
+
+def _layers(values: Any, names: Iterable[str], where: str, *further: str) -> dict[str, dict[str, Any]]:
+    """What a profile says for some benchmarks or methods: by name, fields (and `further` keys). All are checked."""
+    known = [*(name for name in Config.model_fields if name not in ("profile", *LAYERED)), *further]
+    layers = {name: _mapping(layer, f"{where}.{name}") for name, layer in _mapping(values, where).items()}
+    check_keys(layers, names, where=where)
+    for name, layer in layers.items():
+        _check_fields(layer, known, f"{where}.{name}")
+    return layers
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,28 +254,30 @@ def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def load_config(profile: str = "demo", **overrides: Any) -> Config:
     """The config of a profile with overrides; ConfigError names what is wrong and where."""
-    check_keys(overrides, Config.model_fields, where="overrides")
-    values = _read_profile(profile)
-    per_benchmark, per_method = values.pop("per_benchmark", {}), values.pop("per_method", {})
-    chosen = {name: overrides.get(name, values.get(name, Config.model_fields[name].default)) for name in LAYERED}
-    layer = per_benchmark.get(chosen["benchmark"], {})
-    method_layer = per_method.get(chosen["method"], {})
-    nested = method_layer.get("per_benchmark", {}).get(chosen["benchmark"], {})
-    method_layer = {key: value for key, value in method_layer.items() if key != "per_benchmark"}
+    _check_fields(overrides, Config.model_fields, "overrides")
+    path = profile_path(profile)
+    values = _read_profile(path)
+    by_benchmark = _layers(values.pop("per_benchmark", None), BENCHMARKS, f"{path}: per_benchmark")
+    by_method = _layers(values.pop("per_method", None), METHODS, f"{path}: per_method", "per_benchmark")
+    by_both = {
+        method: _layers(layer.pop("per_benchmark", None), BENCHMARKS, f"{path}: per_method.{method}.per_benchmark")
+        for method, layer in by_method.items()
+    }
+    _check_fields(values, Config.model_fields, str(path))
+    benchmark, method = (
+        str(overrides.get(name, values.get(name, Config.model_fields[name].default))) for name in LAYERED
+    )
+    layers = (by_benchmark.get(benchmark, {}), by_method.get(method, {}), by_both.get(method, {}).get(benchmark, {}))
     try:
-        return Config.model_validate(
-            _merged(values, layer, method_layer, nested, overrides, {"profile": Path(profile).stem})
-        )
+        return Config.model_validate(_merged(values, *layers, overrides, {"profile": path.stem}))
     except ValidationError as error:
         raise ConfigError(_readable(error, profile)) from error
-
-
-LAYERED = ("benchmark", "method")
 
 
 def _readable(error: ValidationError, profile: str) -> str:
     lines = [f"config (profile {profile}):"]
     for problem in error.errors():
         place = ".".join(str(part) for part in problem["loc"]) or "config"
-        lines.append(f"  {place}: {problem['msg']} (got {problem.get('input')!r})")
+        got = "" if problem["type"] == "value_error" else f" (got {problem.get('input')!r})"
+        lines.append(f"  {place}: {problem['msg'].removeprefix('Value error, ')}{got}")
     return "\n".join(lines)

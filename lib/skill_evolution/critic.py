@@ -7,7 +7,8 @@ with the feedback and without a failure type.
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import Field
+from annotated_types import MaxLen
+from pydantic import Field, StringConstraints
 
 from skill_evolution.benchmarks.base import Question
 from skill_evolution.checks import Checker, Citation, Name, QuotedCitation
@@ -29,7 +30,8 @@ from skill_evolution.rollouts import Group
 from skill_evolution.teams import Libraries, Team
 
 Text = Annotated[str, Field(max_length=400)]
-Capability = Annotated[str, Field(min_length=3, max_length=120)]
+Capability = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=120)]
+Signed = Annotated[float, Field(strict=True, ge=-1, le=1)]  # strict: true is no credit of 1
 Citations = Annotated[list[Citation], Field(max_length=8)]
 
 
@@ -38,7 +40,7 @@ class CreditItem(Reply):
 
     agent: Name
     skill: Name
-    credit: Annotated[float, Field(ge=-1, le=1)]
+    credit: Signed
     citations: Citations
 
 
@@ -142,7 +144,8 @@ def read_reply(reply: dict[str, Any], checker: Checker, *, structured: bool, cut
     """What of a reply passes the checks, as feedback; the rest stands in its rejections."""
     question = checker.group.question
     key = question_key(question)
-    rejections = unknown_fields(reply, GroupReply if structured else PlainReply)
+    rejections: list[Rejection] = []
+    reply = well_formed(reply, GroupReply if structured else PlainReply, rejections)
     credits = checked(
         valid_items(reply, "credits", CreditItem, rejections),
         lambda i: checker.skill(i.agent, i.skill) or checker.citations(i.agent, i.citations),
@@ -162,6 +165,24 @@ def read_reply(reply: dict[str, Any], checker: Checker, *, structured: bool, cut
     )
 
 
+def well_formed(reply: dict[str, Any], schema: type[Reply], rejections: list[Rejection]) -> dict[str, Any]:
+    """The fields of a reply that its schema has, less lists beyond their bound.
+
+    Such a list is rejected as a whole: it comes from a model that repeats itself, and its first items are no better.
+    """
+    rejections += unknown_fields(reply, schema)
+    kept = {}
+    for name, field in schema.model_fields.items():
+        if name not in reply:
+            continue
+        bound = next(m.max_length for m in field.metadata if isinstance(m, MaxLen))
+        if isinstance(reply[name], list) and len(reply[name]) > bound:
+            rejections.append(Rejection("too_many_items", f"{name}: {len(reply[name])}, at most {bound}"))
+        else:
+            kept[name] = reply[name]
+    return kept
+
+
 def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> list[DiagnosisItem]:
     def check(item: DiagnosisItem) -> str | None:
         return (
@@ -169,6 +190,7 @@ def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejecti
             or (checker.skill(item.agent, item.skill) if item.skill is not None else None)
             or next((reason for name in item.redundant_with if (reason := checker.skill(item.agent, name))), None)
             or checker.action(item.agent, item.failure_type, item.action, item.skill, item.citations)
+            or ("no_partner" if item.action == "consolidate" and not set(item.redundant_with) - {item.skill} else None)
         )
 
     return checked(valid_items(reply, "diagnoses", DiagnosisItem, rejections), check, rejections)
@@ -222,8 +244,8 @@ def _credit(key: str, agent: str, skill: str, value: float, diagnoses: list[Diag
     edits = list(dict.fromkeys(d.suggestion for d in diagnoses if d.action == "refine" and d.suggestion))
     partners = [name for d in diagnoses if d.action == "consolidate" for name in d.redundant_with if name != skill]
     contribution = contribution_of(value)
-    if any(d.action == "prune" for d in diagnoses):
-        contribution = "harmful"
+    if value <= 0 and any(d.action == "prune" for d in diagnoses):
+        contribution = "harmful"  # beside a credit above 0 it would be a contradiction; the comparison prevails
     elif partners:
         contribution = "redundant"
     return Credit(key, agent, skill, value, contribution, " ".join(edits) or None, tuple(dict.fromkeys(partners)))

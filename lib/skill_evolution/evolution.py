@@ -5,13 +5,14 @@ Methods differ in their critic and in config fields only; GRSE's ablations and M
 
 import asyncio
 import logging
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
-from skill_evolution.benchmarks.base import Benchmark
+from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.config import Config, SamplingConfig
 from skill_evolution.feedback import Feedback, collapse
 from skill_evolution.gate import Gate, GateResult
@@ -20,7 +21,7 @@ from skill_evolution.models.base import ChatModel
 from skill_evolution.operators import HardCase, Workshop
 from skill_evolution.replies import Caller
 from skill_evolution.rollouts import Group, Trajectory, run_all, run_group
-from skill_evolution.runs import Run, run_name, write_json, write_jsonl
+from skill_evolution.runs import Run, write_json, write_jsonl
 from skill_evolution.skills import SkillLibrary, load_library, save_library
 from skill_evolution.teams import Call, Libraries, Limits, Team
 
@@ -76,7 +77,8 @@ class Evolution:
         limits = Limits(self.config.grep_calls, self.config.grep_lines, self.config.handover_items)
         return Call(self.models.actor, sampling.sampling(), place, limits)
 
-    def _caller(self, stage: str, iteration: int) -> Caller:
+    def caller(self, stage: Literal["critic", "optimizer"], iteration: int) -> Caller:
+        """How the critic or the optimizer is called in an iteration."""
         model, sampling = (
             (self.models.critic, self.config.critic_sampling)
             if stage == "critic"
@@ -96,7 +98,7 @@ class Evolution:
         """One iteration: libraries stay fixed during its rollouts and change at its end."""
         groups = await self.rollouts(number, libraries)
         feedbacks = await self.feedback(number, groups, libraries)
-        caller = self._caller("optimizer", number)
+        caller = self.caller("optimizer", number)
         aggregated = await aggregate(
             feedbacks, libraries, caller, label_conditioned=self.config.label_conditioned
         )  # fmt: skip
@@ -115,23 +117,25 @@ class Evolution:
 
     async def rollouts(self, number: int, libraries: Libraries) -> list[Group]:
         """G rollouts of every training question."""
-        call = self.call("train", self.config.train_sampling, number)
-        return list(
-            await asyncio.gather(
-                *(
-                    run_group(
-                        self.team, self.benchmark, question, libraries, call,
-                        group_size=self.config.group_size, divide_by_std=self.config.advantage_std,
-                    )
-                    for question in self.benchmark.splits["train"]
-                )
-            )
-        )  # fmt: skip
+        questions = self.benchmark.splits["train"]
+        return list(await asyncio.gather(*(self.group(number, question, libraries) for question in questions)))
+
+    async def group(self, number: int, question: Question, libraries: Libraries) -> Group:
+        """G rollouts of one question, with their rewards and advantages."""
+        return await run_group(
+            self.team,
+            self.benchmark,
+            question,
+            libraries,
+            self.call("train", self.config.train_sampling, number),
+            group_size=self.config.group_size,
+            divide_by_std=self.config.advantage_std,
+        )
 
     async def feedback(self, number: int, groups: Sequence[Group], libraries: Libraries) -> list[Feedback]:
         """One critic call for every group that has a finished rollout (and differs, if equal groups are dropped)."""
         kept = [g for g in groups if g.finished and not (self.config.drop_equal_groups and g.equal)]
-        caller = self._caller("critic", number)
+        caller = self.caller("critic", number)
         return list(await asyncio.gather(*(self.critic(group, libraries, caller) for group in kept)))
 
     def record_use(
@@ -202,7 +206,7 @@ def _with_skills(
         place = (library.agent, skill.name)
         utility = skill.utility
         if place in values:
-            utility = momentum * utility + (1 - momentum) * sum(values[place]) / len(values[place])
+            utility = momentum * utility + (1 - momentum) * statistics.fmean(values[place])
         library = library.with_skill(
             replace(skill, utility=utility, invocations=skill.invocations + used.get(place, 0))
         )
@@ -239,7 +243,7 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
     for agent, library in libraries.items():
         save_library(library, run.folder / "libraries" / agent)
     write_jsonl(run.folder / "predictions.jsonl", rows)
-    summary = make_summary(evolution.config, iterations, rows, libraries)
+    summary = {"run": run.folder.name, **make_summary(evolution.config, iterations, rows, libraries)}
     write_json(run.folder / "summary.json", summary)
     return summary
 
@@ -342,7 +346,6 @@ def make_summary(
         "test_rows": len(rows) - len(done),
     }
     return {
-        "run": run_name(config),
         "method": config.method,
         "benchmark": config.benchmark,
         "category": config.category,

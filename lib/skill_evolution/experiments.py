@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,9 +16,9 @@ from tqdm.auto import tqdm
 from skill_evolution.aio import run_sync
 from skill_evolution.benchmarks import load_benchmark
 from skill_evolution.benchmarks.base import Benchmark
-from skill_evolution.config import Config, ModelConfig
-from skill_evolution.evolution import Models
-from skill_evolution.methods import Experiment, method_named
+from skill_evolution.config import Config, ModelConfig, load_config
+from skill_evolution.evolution import Evolution, Models
+from skill_evolution.methods import Experiment, make_evolution, method_named
 from skill_evolution.models.base import ChatModel
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.runs import Run, read_jsonl, run_folder
@@ -60,6 +60,14 @@ def _models(config: Config, ledger: Ledger) -> tuple[Models, list[ChatModel]]:
             made[key] = RecordedModel(make_model(model), ledger)
     roles = [made[m.model_dump_json()] for m in (config.actor, config.critic, config.optimizer)]
     return Models(*roles), list(made.values())
+
+
+def open_evolution(
+    config: Config, *, ledger: Ledger, benchmark: Benchmark | None = None, team: Team | None = None
+) -> Evolution:
+    """The loop of a config without a run folder, to be taken step by step; calls go through the given ledger."""
+    models, _ = _models(config, ledger)
+    return make_evolution(config, benchmark or benchmark_of(config), team or TEAMS[config.benchmark](), models)
 
 
 async def atrain(
@@ -104,6 +112,55 @@ async def atrain(
 def train(config: Config, **options: Any) -> dict[str, Any]:
     """`atrain`, synchronously; also inside a notebook's running event loop."""
     return run_sync(atrain(config, **options))
+
+
+def main_grid(
+    profile: str = "demo",
+    *,
+    methods: Sequence[str] = ("empty", "maskills", "grse"),
+    seeds: Sequence[int] = (0, 1, 2),
+    hotpotqa_path: Path | str | None = None,
+    locomo_path: Path | str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> list[Config]:
+    """The configs of the main results: HotpotQA, LoCoMo with a library a category, and LoCoMo with a mixed one.
+
+    Args:
+        profile: a profile's name or file.
+        methods: names of methods.
+        seeds: one run each.
+        hotpotqa_path: a real HotpotQA file; None takes the bundled questions.
+        locomo_path: a real LoCoMo file; None takes the bundled conversations.
+        overrides: fields of Config for all runs.
+    """
+    from skill_evolution.benchmarks.locomo import CATEGORIES
+
+    tasks = [
+        ("hotpotqa", hotpotqa_path, None),
+        *(("locomo", locomo_path, category) for category in (*CATEGORIES, None)),
+    ]
+    return [
+        load_config(
+            profile,
+            **{
+                "benchmark": name,
+                "method": method,
+                "seed": seed,
+                "category": category,
+                "data_path": path,
+                **(overrides or {}),
+            },
+        )
+        for name, path, category in tasks
+        for method in methods
+        for seed in seeds
+    ]
+
+
+def label(configs: Sequence[Config]) -> str:
+    """What a title has to say about runs: whose model answered, and where the questions come from."""
+    sources = [f"file {c.data_path.name}" if c.data_path else "synthetic questions" for c in configs]
+    return "; ".join([", ".join(dict.fromkeys(c.label for c in configs)), ", ".join(dict.fromkeys(sources))])
 
 
 def train_all(

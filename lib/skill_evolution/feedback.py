@@ -1,5 +1,6 @@
 """What a critic's accepted reply says: credits, needs and diagnoses, one Feedback a group; and what was rejected."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -91,7 +92,7 @@ def _collapsed(items: list[Credit]) -> Credit:
     if len(items) == 1:
         return items[0]
     first = items[0]
-    value = sum(item.value for item in items) / len(items)
+    value = math.fsum(item.value for item in items) / len(items)  # fsum: the same in any order
     edits = list(dict.fromkeys(item.edit for item in items if item.edit))
     partners = tuple(dict.fromkeys(name for item in items for name in item.redundant_with))
     redundant = all(item.contribution == "redundant" for item in items)

@@ -5,6 +5,7 @@ are tested, and the assembled team's score is recorded; acceptance stays per age
 """
 
 import asyncio
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.rollouts import Trajectory, run_all
 from skill_evolution.teams import Call, Libraries, Team
+
+ROUNDING = 1e-9  # a candidate that is exactly delta worse is kept, whatever the floats make of the difference
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Gate:
         if score is None:
             return GateOutcome(changed=False, accepted=False)
         known = base.mean is not None and score.mean is not None
-        return GateOutcome(True, bool(known and score.mean >= base.mean - self.delta), score)  # type: ignore[operator]
+        return GateOutcome(True, bool(known and score.mean >= base.mean - self.delta - ROUNDING), score)  # type: ignore[operator]
 
     async def _score(self, libraries: Libraries, questions: Sequence[Question], call: Call) -> Score:
         # Base and candidates share their sample_ids: what the unchanged agents do before the changed one is the very
@@ -100,5 +103,5 @@ class Gate:
 def mean_score(trajectories: Sequence[Trajectory]) -> Score:
     """The mean reward of the rows that finished: a failed row is missing, not 0."""
     rewards = [t.reward for t in trajectories if t.reward is not None]
-    mean = sum(rewards) / len(rewards) if rewards else None
+    mean = statistics.fmean(rewards) if rewards else None
     return Score(mean, len(trajectories) - len(rewards))

@@ -23,28 +23,29 @@ class LeakCheck:
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self._answers = {" ".join(_words(q.answer.lower())): q.answer for q in questions if len(_words(q.answer)) > 1}
-        self._names = {q.answer.strip() for q in questions if _telling(q.answer)}
+        self._names = {_words(q.answer)[0] for q in questions if _telling(q.answer)}
         self._longest = max((answer.count(" ") + 1 for answer in self._answers), default=0)
         self._stretches = set(_stretches(_training_texts(questions)))
 
     def found(self, text: str, *, before: str = "") -> str | None:
         """What leaks in a text, or None. What stood in `before` already is not this text's leak."""
+        earlier = set(self._leaks(before))
+        return next((leak for leak in self._leaks(text) if leak not in earlier), None)
+
+    def _leaks(self, text: str) -> Iterable[str]:
         words = _words(text)
         lowered = [word.lower() for word in words]
-        old = before.lower()
         for length in range(2, self._longest + 1):
             for start in range(len(lowered) - length + 1):
                 run = " ".join(lowered[start : start + length])
-                if run in self._answers and self._answers[run].lower() not in old:
-                    return f"holds the training answer {self._answers[run]!r}"
+                if run in self._answers:
+                    yield f"holds the training answer {self._answers[run]!r}"
         for word in words:
-            if word in self._names and word.lower() not in old:
-                return f"holds the training answer {word!r}"
-        earlier = set(_stretches([before]))
+            if word in self._names:
+                yield f"holds the training answer {word!r}"
         for stretch in _stretches([text]):
-            if stretch in self._stretches and stretch not in earlier:
-                return f"holds {STRETCH} words in a row of training text: {stretch!r}"
-        return None
+            if stretch in self._stretches:
+                yield f"holds {STRETCH} words in a row of training text: {stretch!r}"
 
 
 def _telling(answer: str) -> bool:

@@ -81,9 +81,10 @@ def execute(*, source: str, output: str, partial: str, parameters: dict[str, Any
 
 
 def strip(notebook: nbformat.NotebookNode, *, drop_injected: bool = False) -> None:
-    """Remove in place what differs from run to run and is no result: outputs stay, times, counts and paths go.
+    """Remove in place what differs from run to run and is no result: outputs stay, times and paths go.
 
-    Cell ids become running numbers and the kernel becomes "python3". Running it twice changes nothing more.
+    Cell ids and execution counts become running numbers (nbval refuses outputs without a count) and the kernel becomes
+    "python3". Running it twice changes nothing more.
 
     Args:
         notebook: What to clean.
@@ -92,7 +93,7 @@ def strip(notebook: nbformat.NotebookNode, *, drop_injected: bool = False) -> No
     strip_output(
         notebook,
         keep_output=True,
-        keep_count=False,
+        keep_count=True,
         keep_id=False,
         extra_keys=RUN_DEPENDENT,
         drop_tagged_cells=["injected-parameters"] if drop_injected else [],
@@ -100,6 +101,11 @@ def strip(notebook: nbformat.NotebookNode, *, drop_injected: bool = False) -> No
     for cell in notebook.cells:
         if cell.metadata.get("tags") == []:  # papermill's doing
             del cell.metadata["tags"]
+    executed = [cell for cell in notebook.cells if cell.get("execution_count") is not None]
+    for count, cell in enumerate(executed, start=1):
+        for part in [cell, *cell.outputs]:
+            if "execution_count" in part:
+                part["execution_count"] = count
     notebook.metadata["kernelspec"] = nbformat.from_dict(KERNELSPEC)
 
 

@@ -198,7 +198,7 @@ def _call(command: list[str], *, folder: Path, results: Path) -> tuple[int, str]
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SKILL_EVOLUTION_HOME": str(ROOT),
         "SKILL_EVOLUTION_RESULTS": str(results),
-        # tqdm's bar for notebooks overlooks TQDM_DISABLE. In Spyder, known to it by any variable of that name, tqdm.auto
+        # tqdm's bar for notebooks overlooks TQDM_DISABLE. In Spyder, known by any variable of that name, tqdm.auto
         # takes the plain bar, and that one heeds it.
         "SPYDER_TQDM": "1",
         "TQDM_DISABLE": "1",

@@ -21,7 +21,7 @@ from skill_evolution.teams import Role
 
 HARD_CASES = 6  # shown to an induction call (FACTS A "MASkills")
 PATTERNS = 5  # shown to an induction call (as MASkills' residuals)
-BODY = 4000  # characters a written skill's body may have (our choice)
+BODY = 4000  # characters a body may have once a model wrote or refined it (our choice)
 
 
 class BoundedEdit(Edit):
@@ -105,6 +105,8 @@ class Workshop:
             return self._reject("refine", Rejection("not_a_skill", str(error)))
         if edited.text == skill.text:
             return self._reject("refine", Rejection("no_change", skill.name))
+        if len(edited.body) > max(BODY, len(skill.body)):
+            return self._reject("refine", Rejection("too_long", f"{skill.name}: {len(edited.body)} characters"))
         leak = self.leaks.found(edited.body, before=skill.body)
         if leak:
             return self._reject("refine", Rejection("leak", leak))
@@ -133,7 +135,8 @@ class Workshop:
         """Remove skills of verdict "low_utility" or a score at or below the threshold; never the last one."""
         for verdict in sorted(verdicts, key=lambda v: v.score):
             skill = self.library.get(verdict.skill)
-            if skill is None or not (verdict.verdict == "low_utility" or verdict.score <= threshold):
+            low = verdict.verdict == "low_utility" or verdict.score <= threshold
+            if skill is None or not low or skill.name in self._merged():
                 continue
             if len(self.library) == 1:
                 self._reject("prune", Rejection("last_skill", skill.name))
@@ -141,6 +144,10 @@ class Workshop:
             self.library = self.library.without(skill.name)
             record = EditRecord("prune", self.iteration, verdict.questions, skill.text, "")
             self.changes.append(Change(self.agent, "prune", skill.name, record))
+
+    def _merged(self) -> set[str]:
+        """Skills consolidated in this iteration: one that took over a name is not what the name's verdict is about."""
+        return {change.skill for change in self.changes if change.operator == "consolidate"}
 
     async def induce(self, patterns: Sequence[Pattern], hard_cases: Sequence[HardCase], *, cap: int) -> None:
         """At most one new skill, from the pattern with the most support, while there is room below the cap."""
@@ -179,7 +186,8 @@ class Workshop:
             return Rejection("not_a_skill", str(error))
         if any(skill.body == other.body for other in self.library if other.name not in replaced):
             return Rejection("duplicate", skill.name)
-        leak = self.leaks.found(skill.text, before="".join(s.text for s in self.library))
+        before = "\n".join(f"{s.name}\n{s.text}" for s in self.library)
+        leak = self.leaks.found(f"{reply.name}\n{skill.text}", before=before)
         return Rejection("leak", leak) if leak else skill
 
     def _apply(self, operator: str, skill: Skill, edited: Skill, evidence: tuple[str, ...]) -> None:

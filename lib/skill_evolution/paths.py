@@ -12,4 +12,4 @@ DEMO_DATA = DATA / "demo"
 PLANTED = DATA / "planted"
 REPORTED = DATA / "reported"
 NOTEBOOKS = ROOT / "notebooks"
-RESULTS = ROOT / "results"
+RESULTS = Path(os.environ.get("SKILL_EVOLUTION_RESULTS", ROOT / "results")).resolve()

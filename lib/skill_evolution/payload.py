@@ -15,6 +15,7 @@ from skill_evolution.teams import Libraries, Step, Team
 
 CHARACTERS_A_TOKEN = 3  # a careful estimate for English and JSON: real tokenizers need fewer tokens (our choice)
 REPEATED = 80  # characters; a shorter text is not worth a reference
+_MARKER = 40  # characters, at most, of the mark that stands for what was cut
 _LIMITS = (16_000, 8_000, 4_000, 2_000, 1_000, 500, 250, 120)
 
 
@@ -124,6 +125,6 @@ def _step(step: Step, limit: int | None, cuts: list[int], shared: dict[str, str]
 def _cut(text: str, limit: int | None, cuts: list[int]) -> str:
     if limit is None or len(text) <= limit:
         return text
-    cuts.append(len(text) - limit)
-    half = limit // 2
+    half = (limit - _MARKER) // 2
+    cuts.append(len(text) - 2 * half)
     return f"{text[:half]} [... {len(text) - 2 * half} characters cut ...] {text[-half:]}"

@@ -29,5 +29,5 @@ def render(name: str, **values: Any) -> str:
 
 def prompt_hashes() -> dict[str, str]:
     """sha256 of every prompt file, by its path below `prompts/`."""
-    files = sorted(path for path in paths.PROMPTS.rglob("*") if path.is_file())
-    return {str(f.relative_to(paths.PROMPTS)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    files = sorted(path for path in paths.PROMPTS.rglob("*") if path.suffix in (".md", ".j2"))
+    return {f.relative_to(paths.PROMPTS).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}

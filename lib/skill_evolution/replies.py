@@ -49,7 +49,7 @@ class Caller:
             return "cut_off"
         try:
             reply = json.loads(completion.text)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # also for a number of thousands of digits
             return "not_json"
         return reply if isinstance(reply, dict) else "not_json"
 

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import platform
+import sqlite3
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
@@ -13,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from skill_evolution import paths
 from skill_evolution.config import SCHEMA_VERSION, Config
@@ -32,7 +33,7 @@ def write_text(path: Path, text: str) -> None:
     """Write a file whole: to a temporary sibling that is renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8", errors="surrogatepass")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
 
 
@@ -51,6 +52,23 @@ def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
     write_text(path, "".join(json.dumps(plain(row), ensure_ascii=True, default=_default) + "\n" for row in rows))
 
 
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise RunError(f"{path}: there is no such file; has the run finished?") from error
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(_read_text(path))
+    except ValueError as error:
+        raise RunError(f"{path}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise RunError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
 def _default(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
@@ -60,9 +78,9 @@ def _default(value: Any) -> Any:
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """Read one JSON document a line; RunError names the line that isn't one."""
+    """Read one JSON document a line; RunError names the line that isn't one, or the file if there is none."""
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_read_text(path).splitlines(), start=1):
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError as error:
@@ -85,14 +103,24 @@ class Run:
         self._lock = FileLock(self.folder / ".lock")
 
     def __enter__(self) -> "Run":
-        self._lock.acquire()
+        self._lock_folder()
         try:
             self._check_config()
-            self.ledger = Ledger(self.folder / "calls.sqlite")
+            self.ledger = _open_ledger(self.folder / "calls.sqlite")
         except BaseException:
             self._lock.release()
             raise
         return self
+
+    def _lock_folder(self) -> None:
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            logger.info("%s: another process works on this run; waiting for it", self.folder)
+            try:
+                self._lock.acquire()
+            except RuntimeError as error:  # filelock's name for a lock that this very thread holds
+                raise RunError(f"{self.folder}: this run is open already, here; waiting would never end") from error
 
     def __exit__(self, *_: object) -> None:
         self.ledger.close()
@@ -101,7 +129,7 @@ class Run:
     def _check_config(self) -> None:
         path = self.folder / "config.json"
         if path.exists():
-            schema = json.loads(path.read_text(encoding="utf-8")).get("schema_version")
+            schema = _read_object(path).get("schema_version")
             if schema != SCHEMA_VERSION:
                 raise RunError(f"{path}: schema version {schema}, this is {SCHEMA_VERSION}: move the folder away")
         write_json(path, _record(self.config))
@@ -115,8 +143,15 @@ class Run:
         path = self.folder / "summary.json"
         if not path.exists():
             return None
-        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary = _read_object(path)
         return None if summary["failures"]["total"] else summary
+
+
+def _open_ledger(path: Path) -> Ledger:
+    try:
+        return Ledger(path)
+    except sqlite3.DatabaseError as error:
+        raise RunError(f"{path}: no usable ledger ({error}): move the folder away") from error
 
 
 def run_folder(config: Config, *, root: Path | None = None) -> Path:

@@ -6,7 +6,7 @@ better so than under a JSON schema.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -16,6 +16,7 @@ from skill_evolution.benchmarks.base import Question
 from skill_evolution.models.base import ChatModel, Message, Request, Sampling
 from skill_evolution.prompting import render
 from skill_evolution.skills import SkillLibrary
+from skill_evolution.skills.library import RESERVED
 from skill_evolution.tools import grep
 
 Libraries = Mapping[str, SkillLibrary]
@@ -23,10 +24,11 @@ StepKind = Literal["call", "result", "handover", "answer"]
 
 NO_EVIDENCE = "NO_EVIDENCE"
 NO_ANSWER = "NO_ANSWER"
-_TAG = {
-    name: re.compile(rf"<{name}>(.*?)(?:</{name}>|\Z)", re.DOTALL | re.IGNORECASE)
-    for name in ("grep", "handover", "answer", "skills_used")
-}
+_TAGS = ("grep", "handover", "answer", "skills_used")
+_MARK = re.compile(rf"</?(?:{'|'.join(_TAGS)})>", re.IGNORECASE)
+_CLOSED = {name: re.compile(rf"<{name}>((?:(?!<{name}>).)*?)</{name}>", re.DOTALL | re.IGNORECASE) for name in _TAGS}
+# A tag that isn't closed ends where the next one begins.
+_OPEN = {name: re.compile(rf"<{name}>(.*?)(?=<(?:{'|'.join(_TAGS)})>|\Z)", re.DOTALL | re.IGNORECASE) for name in _TAGS}
 _CITATION = re.compile(r"\[([^\[\]\n]+:\d+)\]")
 
 
@@ -66,7 +68,9 @@ class Execution:
     """What a team did with one question. `answer` is None where it declined.
 
     `used` maps each agent to the skills of its library that it named; `unknown_used` are names it doesn't have.
-    `evidence` are the ids that the answering agent was handed. `problems` counts replies that were off their form.
+    `evidence` are the ids that the answering agent was handed. `problems` says what was off about the replies' form,
+    one entry a fault: cut_off, broken_tags, ambiguous_reply (several results), untagged_handover, untagged_answer,
+    search_refused (none was left, or the agent has no grep), empty_handover, empty_answer, handover_shortened.
     """
 
     answer: str | None
@@ -83,13 +87,28 @@ def system_prompt(role: Role, library: SkillLibrary, limits: Limits) -> str:
     return render("agent_system.md.j2", role=role, skills=library.skills, limits=limits)
 
 
-def _tagged(name: str, text: str) -> str | None:
-    found = _TAG[name].findall(text)
-    return found[-1].strip() if found else None
+def _tagged(name: str, text: str) -> list[str]:
+    """What stands in a tag, in order: where it is closed, else where it is opened; without marks of other tags."""
+    found = _CLOSED[name].findall(text) or _OPEN[name].findall(text)
+    return [_MARK.sub("", part if name == "skills_used" else _without("skills_used", part)).strip() for part in found]
 
 
-def _untagged(text: str) -> str:
-    return _TAG["skills_used"].sub("", text).strip()
+def _without(name: str, text: str) -> str:
+    return _OPEN[name].sub("", _CLOSED[name].sub("", text)).strip()
+
+
+def _declined(text: str) -> bool:
+    """Whether a hand-over or answer is NO_EVIDENCE or NO_ANSWER, in any case and with marks around it."""
+    return re.sub(r"[\W_]+", "_", text).strip("_").upper() in (NO_ANSWER, NO_EVIDENCE)
+
+
+def _form_faults(text: str) -> Iterator[str]:
+    """What is wrong with the tags of a reply: each must be closed before the next, and only one give a result."""
+    marks = [mark.lower() for mark in _MARK.findall(text)]
+    if len(marks) % 2 or any(end != f"</{start[1:]}" for start, end in zip(marks[::2], marks[1::2], strict=False)):
+        yield "broken_tags"
+    if sum(not mark.startswith(("</", "<skills_used")) for mark in marks) > 1:
+        yield "ambiguous_reply"
 
 
 @dataclass
@@ -107,9 +126,26 @@ class _Transcript:
 
     def add_reply(self, agent: str, kind: StepKind, text: str, *, cut: bool) -> None:
         """A step from a model's reply; the names of used skills are taken out of it and kept apart."""
-        names = _tagged("skills_used", text) or ""
-        self.named.setdefault(agent, []).extend(part.strip() for part in re.split(r"[,\n]", names) if part.strip())
-        self.add(agent, kind, _untagged(text), cut=cut)
+        names = re.split(r"[,;\n]", "\n".join(_tagged("skills_used", text)))
+        # No skill's name has a capital, or one of these at its ends: models decorate names.
+        self.named.setdefault(agent, []).extend(
+            name for part in names if (name := part.strip(" \t`'\"*.-[]()").lower())
+        )
+        self.problems.extend(_form_faults(text))
+        self.add(agent, kind, _without("skills_used", text), cut=cut)
+
+    def result(self, name: Literal["handover", "answer"], text: str) -> str:
+        """The hand-over or answer that is tagged in a reply: the last that isn't empty, else all that is no search, and noted."""
+        tagged = _tagged(name, text)
+        if not tagged:
+            self.problems.append(f"untagged_{name}")
+            if _tagged("grep", text):
+                self.problems.append("search_refused")
+            tagged = [_MARK.sub("", _without("grep", _without("skills_used", text))).strip()]
+        found = next((part for part in reversed(tagged) if part), "")
+        if not found:
+            self.problems.append(f"empty_{name}")
+        return found
 
 
 @dataclass(frozen=True)
@@ -124,7 +160,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Team:
-    """Agents in sequence. ValueError if names repeat or not exactly the last role answers."""
+    """Agents in sequence. ValueError if names repeat, not exactly the last role answers, or that one has tools."""
 
     name: str
     roles: tuple[Role, ...]
@@ -135,6 +171,8 @@ class Team:
             raise ValueError(f"team {self.name!r}: agent names repeat: {names}")
         if [role.answers for role in self.roles] != [False] * (len(names) - 1) + [True]:
             raise ValueError(f"team {self.name!r}: exactly the last role must have answers=True")
+        if self.roles[-1].tools:
+            raise ValueError(f"team {self.name!r}: {names[-1]} answers in one reply and can't have tools")
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -194,23 +232,22 @@ async def _hand_over(
         messages += [Message("assistant", text), Message("user", result)]
         text, cut = await _ask(role, messages, call, turn)
     transcript.add_reply(role.agent, "handover", text, cut=cut)
-    return _handed_over(_tagged("handover", text), transcript, call.limits, fallback=text)
+    return _handed_over(transcript.result("handover", text), transcript, call.limits)
 
 
 def _search(text: str) -> str | None:
-    """The pattern of a reply that searches; a reply that hands over is done, whatever else stands in it."""
-    return _tagged("grep", text) if _tagged("handover", text) is None else None
+    """The last pattern of a reply that searches; a reply with a whole hand-over is done, whatever else is in it."""
+    whole = _CLOSED["grep"].search(text) and not _CLOSED["handover"].search(text)
+    patterns = _tagged("grep", text) if whole or not _tagged("handover", text) else []
+    return patterns[-1] if patterns else None
 
 
-def _handed_over(tagged: str | None, transcript: _Transcript, limits: Limits, *, fallback: str) -> str:
-    """The hand-over of a reply: at most `handover_items` lines; an untagged reply counts as a whole, and is noted."""
-    if tagged is None:
-        transcript.problems.append("untagged_handover")
-        tagged = _TAG["grep"].sub("", _untagged(fallback))
-    lines = [line for line in tagged.splitlines() if line.strip()]
+def _handed_over(text: str, transcript: _Transcript, limits: Limits) -> str:
+    """What the next agent sees of a hand-over: at most `handover_items` lines."""
+    lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > limits.handover_items:
         transcript.problems.append("handover_shortened")
-    return "\n".join(lines[: limits.handover_items]) or NO_EVIDENCE
+    return NO_EVIDENCE if _declined(text) else "\n".join(lines[: limits.handover_items]) or NO_EVIDENCE
 
 
 async def _answer(
@@ -223,11 +260,8 @@ async def _answer(
 ) -> str | None:
     text, cut = await _ask(role, _opening(role, question, libraries, handovers, call.limits), call, 0)
     transcript.add_reply(role.agent, "answer", text, cut=cut)
-    answer = _tagged("answer", text)
-    if answer is None:
-        transcript.problems.append("untagged_answer")
-        answer = _untagged(text)
-    return None if not answer or answer.strip(" .").upper() in (NO_ANSWER, NO_EVIDENCE) else answer
+    answer = transcript.result("answer", text)
+    return None if not answer or _declined(answer) else answer
 
 
 def _execution(
@@ -238,7 +272,7 @@ def _execution(
         named = dict.fromkeys(transcript.named.get(agent, ()))
         known = set(library.names())
         used[agent] = tuple(name for name in named if name in known)
-        unknown += [f"{agent}: {name}" for name in named if name not in known and name.lower() != "none"]
+        unknown += [f"{agent}: {name}" for name in named if name not in known and name != RESERVED]
     evidence = dict.fromkeys(_CITATION.findall("\n".join(text for _, text in handovers)))
     return Execution(answer, tuple(transcript.steps), used, tuple(unknown), tuple(evidence), tuple(transcript.problems))
 

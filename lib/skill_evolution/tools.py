@@ -7,6 +7,7 @@ from typing import Any, cast
 import re2
 
 MAX_PATTERN = 500  # characters; our choice: longer ones are a model repeating itself
+_LINE_MODE = b"(?m)"  # ^ and $ are a line's
 
 
 @dataclass(frozen=True)
@@ -29,24 +30,45 @@ def _compile(pattern: str) -> "re2._Regexp":
     options.case_sensitive = False
     options.log_errors = False
     options.never_nl = True  # no pattern reaches over the end of a line
-    re2.compile(pattern.encode("utf-8", "replace"), options)  # alone first: ")(" must not pass once wrapped
-    return re2.compile(b"(?m)^.*(?:" + pattern.encode("utf-8", "replace") + b").*$", options)
+    options.never_capture = True  # groups are not asked for, and re2 is faster without them
+    # Only a prefix is added, so that what is no pattern by itself, like ")(", stays none.
+    return re2.compile(_LINE_MODE + pattern.encode("utf-8", "replace"), options)
 
 
 def grep(pattern: str, document: tuple[str, ...], *, limit: int) -> GrepResult:
     """Lines of `document` that match `pattern`, case-insensitively, at most `limit` of them (FACTS A: 20).
 
-    `document` holds lines without line breaks. A pattern that re2 refuses (bad syntax, look-around, too large)
-    comes back as a result with `error`: it is a message to the agent, never an exception.
+    `document` holds lines without line breaks. A pattern that is not accepted (bad syntax, look-around, line breaks,
+    too long or too large) comes back as a result with `error`: it is a message to the agent, never an exception.
     """
-    if not pattern.strip():
-        return GrepResult(error="it is empty")
-    if len(pattern) > MAX_PATTERN:
-        return GrepResult(error=f"it has {len(pattern)} characters, at most {MAX_PATTERN} are allowed")
+    if reason := _refused(pattern):
+        return GrepResult(error=reason)
     try:
         compiled = _compile(pattern)
     except re2.error as error:
         reason = cast(Any, error).args[0]
-        return GrepResult(error=reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason))
-    lines = [match.group(0).decode("utf-8", "replace") for match in compiled.finditer(_joined(document))]
-    return GrepResult(tuple(lines[:limit]), max(0, len(lines) - limit))
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        return GrepResult(error=reason.replace(_LINE_MODE.decode(), "", 1))
+    lines = _matching(compiled, _joined(document)) if document else []
+    return GrepResult(tuple(line.decode("utf-8", "replace") for line in lines[:limit]), max(0, len(lines) - limit))
+
+
+def _refused(pattern: str) -> str | None:
+    if not pattern.strip():
+        return "it is empty"
+    if len(pattern) > MAX_PATTERN:
+        return f"it has {len(pattern)} characters, at most {MAX_PATTERN} are allowed"
+    if "\n" in pattern:
+        return "it has a line break, but is matched against one line at a time; write alternatives as a|b"
+    return None
+
+
+def _matching(compiled: "re2._Regexp", text: bytes) -> list[bytes]:
+    """The lines of a text that hold a match, each once."""
+    lines, position = [], 0
+    while position <= len(text) and (match := compiled.search(text, position)):
+        start = text.rfind(b"\n", 0, match.start()) + 1
+        end = text.find(b"\n", match.start())
+        position = (len(text) if end < 0 else end) + 1
+        lines.append(text[start : position - 1])
+    return lines

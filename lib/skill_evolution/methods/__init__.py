@@ -1,13 +1,13 @@
 """Methods under one interface: from an experiment to the summary of its run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from skill_evolution.benchmarks.base import Benchmark
-from skill_evolution.config import Config, check_keys
+from skill_evolution.config import Config, ConfigError, check_keys
 from skill_evolution.critic import GroupCritic
-from skill_evolution.evolution import Critic, Evolution, Models, evolve
+from skill_evolution.evolution import Evolution, Models, evolve
 from skill_evolution.methods.maskills import TrajectoryCritic
 from skill_evolution.runs import Run
 from skill_evolution.teams import Team
@@ -34,35 +34,38 @@ class Method(Protocol):
     async def __call__(self, experiment: Experiment) -> dict[str, Any]: ...
 
 
+def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Models) -> Evolution:
+    """The loop as a method runs it: the critic of groups, or MASkills' of trajectories.
+
+    Raises:
+        ConfigError: maskills with a group size other than 1.
+    """
+    if config.method == "maskills":
+        if config.group_size != 1:
+            raise ConfigError(f"maskills works on single trajectories: group_size must be 1, not {config.group_size}")
+        return Evolution(config, benchmark, team, models, TrajectoryCritic(team))
+    critic = GroupCritic(team, config.structured_diagnosis, config.label_conditioned)
+    return Evolution(config, benchmark, team, models, critic)
+
+
+async def _evolve(experiment: Experiment) -> dict[str, Any]:
+    evolution = make_evolution(experiment.config, experiment.benchmark, experiment.team, experiment.models)
+    return await evolve(experiment.run, evolution)
+
+
 async def grse(experiment: Experiment) -> dict[str, Any]:
     """Group-relative skill evolution; its ablations are switches of the config."""
-    config = experiment.config
-    critic = GroupCritic(
-        experiment.team,
-        structured_diagnosis=config.structured_diagnosis,
-        label_conditioned=config.label_conditioned,
-    )
-    return await _evolve(experiment, critic, config)
+    return await _evolve(experiment)
 
 
 async def maskills(experiment: Experiment) -> dict[str, Any]:
     """MASkills: one rollout a question, credit from each trajectory on its own."""
-    if experiment.config.group_size != 1:
-        raise ValueError(
-            f"maskills works on single trajectories: group_size must be 1, not {experiment.config.group_size}"
-        )
-    return await _evolve(experiment, TrajectoryCritic(experiment.team), experiment.config)
+    return await _evolve(experiment)
 
 
 async def empty(experiment: Experiment) -> dict[str, Any]:
     """The team as it starts, with the libraries it is given and no evolution: what the others are measured against."""
-    config = experiment.config.model_copy(update={"iterations": 0})
-    return await _evolve(experiment, GroupCritic(experiment.team), config)
-
-
-async def _evolve(experiment: Experiment, critic: Critic, config: Config) -> dict[str, Any]:
-    evolution = Evolution(config, experiment.benchmark, experiment.team, experiment.models, critic)
-    return await evolve(experiment.run, evolution)
+    return await _evolve(replace(experiment, config=experiment.config.model_copy(update={"iterations": 0})))
 
 
 METHODS: Mapping[str, Method] = {"grse": grse, "maskills": maskills, "empty": empty}

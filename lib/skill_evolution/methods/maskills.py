@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from skill_evolution.checks import Checker, Name
-from skill_evolution.critic import Capability, Text, fitted, question_key
+from skill_evolution.critic import Capability, Signed, Text, fitted, question_key, well_formed
 from skill_evolution.feedback import UNSPECIFIED, Contribution, Credit, Feedback, Need, Rejection
 from skill_evolution.payload import team_payload
 from skill_evolution.prompting import render
-from skill_evolution.replies import Caller, Reply, checked, unknown_fields, valid_items
+from skill_evolution.replies import Caller, Reply, checked, valid_items
 from skill_evolution.rollouts import Group
 from skill_evolution.teams import Libraries, Team
 
@@ -25,7 +25,7 @@ class TrajectoryCredit(Reply):
     agent: Name
     skill: Name
     contribution: Contribution
-    utility_delta: Annotated[float, Field(ge=-1, le=1)]
+    utility_delta: Signed
     evidence: Text = ""
     suggested_edit: Text | None = None
     redundant_with: Annotated[list[Name], Field(max_length=4)] = []
@@ -70,10 +70,14 @@ class TrajectoryCritic:
 
 
 def _read(reply: dict[str, Any], checker: Checker, key: str, category: str, cuts: int) -> Feedback:
-    rejections = unknown_fields(reply, TrajectoryReply)
+    rejections: list[Rejection] = []
+    reply = well_formed(reply, TrajectoryReply, rejections)
     credits = checked(
         valid_items(reply, "credits", TrajectoryCredit, rejections),
-        lambda i: next((r for name in (i.skill, *i.redundant_with) if (r := checker.skill(i.agent, name))), None),
+        lambda i: (
+            next((r for name in (i.skill, *i.redundant_with) if (r := checker.skill(i.agent, name))), None)
+            or (None if _followed(checker.group, i) else "not_used")
+        ),
         rejections,
     )
     residuals = checked(
@@ -98,3 +102,7 @@ def _read(reply: dict[str, Any], checker: Checker, key: str, category: str, cuts
         rejections=tuple(rejections),
         cuts=cuts,
     )
+
+
+def _followed(group: Group, item: TrajectoryCredit) -> bool:
+    return any(t.execution and item.skill in t.execution.used[item.agent] for t in group.finished)

@@ -10,12 +10,12 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from skill_evolution.models.base import ChatModel, Completion, Message, ModelError, Request
+from skill_evolution.models.base import ChatModel, Completion, Message, ModelError, Request, Sampling
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
@@ -34,14 +34,15 @@ _INSERT_CALL = (
     "prompt_tokens, completion_tokens, cached_tokens, latency, started) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _USAGE = """
-SELECT substr(sample_id, 1, instr(sample_id, '/') - 1) AS stage, purpose, model, count(*) AS calls,
-    sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-    sum(completion_tokens) AS completion_tokens, sum(latency) AS latency,
-    sum(finish_reason = 'length') AS cut, 0 AS failures
-FROM calls GROUP BY 1, 2, 3
-UNION ALL
-SELECT substr(sample_id, 1, instr(sample_id, '/') - 1), purpose, model, 0, 0, 0, 0, 0, 0, count(*)
-FROM failures GROUP BY 1, 2, 3
+SELECT substr(sample_id, 1, instr(sample_id || '/', '/') - 1), purpose, model, sum(done), sum(prompt_tokens),
+    sum(cached_tokens), sum(completion_tokens), sum(latency), sum(cut), sum(1 - done)
+FROM (
+    SELECT sample_id, purpose, model, 1 AS done, prompt_tokens, cached_tokens, completion_tokens, latency,
+        finish_reason = 'length' AS cut
+    FROM calls
+    UNION ALL
+    SELECT sample_id, purpose, model, 0, 0, NULL, 0, 0.0, 0 FROM failures
+) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
 
@@ -74,8 +75,24 @@ def _text_hash(text: str) -> str:
     return _sha256(text)
 
 
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+@lru_cache(maxsize=64)
+def _sampling(sampling: Sampling) -> str:
+    # float: temperatures 0 and 0.0 are equal and must have one key.
+    numbers = {name: None if (v := getattr(sampling, name)) is None else float(v) for name in ("temperature", "top_p")}
+    return json.dumps({**numbers, "max_tokens": sampling.max_tokens}, sort_keys=True)
+
+
+def _stored(text: str) -> str | bytes:
+    """A text as SQLite takes it: as bytes if it has lone surrogates, so that the replay is what was recorded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _restored(value: str | bytes) -> str:
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,7 @@ def call_key(model_name: str, request: Request) -> CallKey:
     """The ledger's key of a request to a model. `purpose` is accounting and not part of it."""
     texts = tuple((_text_hash(m.content), m.content) for m in request.messages)
     messages = json.dumps([[m.role, h] for m, (h, _) in zip(request.messages, texts, strict=True)])
-    sampling = json.dumps(asdict(request.sampling), sort_keys=True)
+    sampling = _sampling(request.sampling)
     schema = None if request.schema is None else json.dumps(request.schema, sort_keys=True)
     parts = json.dumps([model_name, messages, sampling, schema, request.sample_id])
     return CallKey(_sha256(parts), texts, messages, sampling, schema)
@@ -118,25 +135,33 @@ class Ledger:
             "FROM calls WHERE key = ? ORDER BY id LIMIT 1",
             (key,),
         ).fetchone()
-        return None if row is None else Completion(*row)
+        if row is None:
+            return None
+        completion = Completion(*row)
+        reasoning = completion.reasoning
+        return replace(
+            completion,
+            text=_restored(completion.text),
+            reasoning=None if reasoning is None else _restored(reasoning),
+        )
 
     def record(self, key: CallKey, model: str, request: Request, completion: Completion, started: float) -> None:
         """Commit a completed call. `started` is in seconds since the epoch."""
         schema_row = [] if key.schema is None else [(_text_hash(key.schema), key.schema)]
         execute = self._database.execute
-        execute("BEGIN")
-        self._database.executemany(
-            "INSERT OR IGNORE INTO texts VALUES (?, ?)", [(h, _storable(t)) for h, t in (*key.texts, *schema_row)]
-        )
-        execute(
-            _INSERT_CALL,
-            (key.key, model, request.purpose, request.sample_id, key.messages, key.sampling,
-             schema_row[0][0] if schema_row else None, _storable(completion.text),
-             None if completion.reasoning is None else _storable(completion.reasoning), completion.finish_reason,
-             completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens, completion.latency,
-             started),
-        )  # fmt: skip
-        execute("COMMIT")
+        with self._database:  # commits, or rolls back where a row is refused
+            execute("BEGIN")
+            self._database.executemany(
+                "INSERT OR IGNORE INTO texts VALUES (?, ?)", [(h, _stored(t)) for h, t in (*key.texts, *schema_row)]
+            )
+            execute(
+                _INSERT_CALL,
+                (key.key, model, request.purpose, request.sample_id, key.messages, key.sampling,
+                 schema_row[0][0] if schema_row else None, _stored(completion.text),
+                 None if completion.reasoning is None else _stored(completion.reasoning), completion.finish_reason,
+                 completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens, completion.latency,
+                 started),
+            )  # fmt: skip
 
     def record_failure(
         self, key: str, model: str, request: Request, error: Exception, started: float, latency: float
@@ -144,27 +169,23 @@ class Ledger:
         """Note a call that gave no completion; it is made again on resume."""
         self._database.execute(
             "INSERT INTO failures (key, model, purpose, sample_id, error, latency, started) VALUES (?,?,?,?,?,?,?)",
-            (key, model, request.purpose, request.sample_id, _storable(str(error)), latency, started),
+            (key, model, request.purpose, request.sample_id, _stored(str(error)), latency, started),
         )
 
     def usage(self) -> list[Usage]:
         """Calls, tokens, latency and failures by stage (the first part of a sample_id), purpose and model."""
-        merged: dict[tuple[str, str, str], Usage] = {}
-        for row in self._database.execute(_USAGE):
-            usage = Usage(*row)
-            place = (usage.stage, usage.purpose, usage.model)
-            merged[place] = usage if place not in merged else _with_failures(merged[place], usage.failures)
-        return [merged[place] for place in sorted(merged)]
+        return [Usage(*row) for row in self._database.execute(_USAGE)]
 
     def messages(self, sample_id: str) -> list[Message]:
         """The messages of the first call recorded under a sample_id; KeyError where there is none."""
-        row = self._database.execute("SELECT messages FROM calls WHERE sample_id = ? LIMIT 1", (sample_id,)).fetchone()
+        query = "SELECT messages FROM calls WHERE sample_id = ? ORDER BY id LIMIT 1"
+        row = self._database.execute(query, (sample_id,)).fetchone()
         if row is None:
             raise KeyError(f"no call with sample_id {sample_id!r} in {self.path}")
         return [Message(role, self._text(digest)) for role, digest in json.loads(row[0])]
 
     def _text(self, digest: str) -> str:
-        return self._database.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0]
+        return _restored(self._database.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0])
 
     def count(self, table: str = "calls", *, distinct: bool = False) -> int:
         """Rows of "calls" or "failures"; with `distinct`, different keys among them."""
@@ -176,10 +197,6 @@ class Ledger:
     def close(self) -> None:
         """Close the file; it can't be used afterwards."""
         self._database.close()
-
-
-def _with_failures(usage: Usage, failures: int) -> Usage:
-    return Usage(**{**asdict(usage), "failures": usage.failures + failures})
 
 
 def total(usages: Sequence[Usage]) -> dict[str, Any]:
@@ -216,32 +233,40 @@ class RecordedModel:
     async def generate(self, request: Request) -> Completion:
         """The recorded completion, or a new one that is recorded first; ModelError if there is none."""
         key = call_key(self.model.name, request)
-        recorded = self.ledger.lookup(key.key)
-        if recorded is not None:
-            return recorded
-        if key.key in self._under_way:
-            return await asyncio.shield(self._under_way[key.key])
-        return await self._ask(key, request)
+        while (recorded := self.ledger.lookup(key.key)) is None:
+            shared = self._under_way.get(key.key)
+            if shared is None:
+                return await self._ask(key, request)
+            await asyncio.wait([shared])  # unlike `await shared`: if this waiter is cancelled, the others go on
+            if not shared.cancelled():
+                return shared.result()
+            # Whoever asked was cancelled, which is no answer to anyone else: look again, and ask if need be.
+        return recorded
 
     async def _ask(self, key: CallKey, request: Request) -> Completion:
-        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
-        self._under_way[key.key] = future
+        future = self._under_way[key.key] = asyncio.get_running_loop().create_future()
+        try:
+            completion = await self._made(key, request)
+            future.set_result(completion)
+            return completion
+        except Exception as error:
+            future.set_exception(error)
+            future.exception()  # read once, so that a failure nobody else waits for isn't warned about
+            raise
+        finally:
+            del self._under_way[key.key]
+            future.cancel()  # does nothing where there is a result; nobody must wait for one that won't come
+
+    async def _made(self, key: CallKey, request: Request) -> Completion:
         started, clock = time.time(), time.perf_counter()
         try:
             completion = await self.model.generate(request)
-        except BaseException as error:
-            if isinstance(error, ModelError):
-                latency = time.perf_counter() - clock
-                self.ledger.record_failure(key.key, self.model.name, request, error, started, latency)
-            future.set_exception(error if isinstance(error, Exception) else ModelError("the call was cancelled"))
-            future.exception()  # read once, so that a failure nobody else waits for isn't warned about
+        except ModelError as error:
+            latency = time.perf_counter() - clock
+            self.ledger.record_failure(key.key, self.model.name, request, error, started, latency)
             raise
-        else:
-            self.ledger.record(key, self.model.name, request, completion, started)
-            future.set_result(completion)
-            return completion
-        finally:
-            del self._under_way[key.key]
+        self.ledger.record(key, self.model.name, request, completion, started)
+        return completion
 
     async def close(self) -> None:
         """Close the model that is asked; the ledger stays open."""

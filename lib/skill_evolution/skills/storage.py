@@ -162,7 +162,6 @@ def _read_skill(folder: Path) -> tuple[float, Skill]:
 
 def _parse(text: str) -> tuple[Mapping[str, Any], str]:
     """Front matter, all of its scalars as strings as the format has them, and the body with its indentation."""
-    text = text.replace("\r\n", "\n")
     handler = YAMLHandler()
     if frontmatter.detect_format(text, [handler]) is None:
         raise ValueError('must start with front matter, a line "---"')

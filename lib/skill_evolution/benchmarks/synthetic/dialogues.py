@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from skill_evolution.benchmarks.synthetic import talk, timeline
+from skill_evolution.benchmarks.synthetic import smalltalk, talk, timeline
 from skill_evolution.benchmarks.synthetic.pools import SPEAKERS, Names, endless
 
 SAMPLE_IDS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)
@@ -48,7 +48,7 @@ class Draft:
     def fill(self, pool: str) -> str:
         """A slot's next filler; none comes twice before its pool has run out."""
         if pool not in self.fillers:
-            self.fillers[pool] = endless(self.rng, talk.POOLS[pool])
+            self.fillers[pool] = endless(self.rng, smalltalk.POOLS[pool])
         return next(self.fillers[pool])
 
     def pair(self) -> tuple[str, str]:
@@ -65,7 +65,7 @@ class Draft:
 
     def told(self, speaker: str, other: str, text: str) -> Exchange:
         """A turn with a fact and the other speaker's remark on it."""
-        return Exchange([(speaker, text), (other, self.rng.choice(talk.REPLIES).format(s=speaker))])
+        return Exchange([(speaker, text), (other, self.rng.choice(smalltalk.REPLIES).format(s=speaker))])
 
     def echo(self, question: str, text: str, session: int) -> None:
         """Often mentions a keyword of a fact once more, mostly in a later session, without the fact."""
@@ -76,7 +76,7 @@ class Draft:
             return
         keyword = max(sorted(shared), key=len)
         speaker, other = self.pair()
-        self.place(self.told(speaker, other, self.rng.choice(talk.ECHOES).format(k=keyword)), low, high)
+        self.place(self.told(speaker, other, self.rng.choice(smalltalk.ECHOES).format(k=keyword)), low, high)
 
     def ask(self, question: str, answer: str, category: int, rests_on: list[Exchange]) -> None:
         """Adds a question."""
@@ -84,12 +84,11 @@ class Draft:
 
 
 def _single_hop(draft: Draft) -> None:
-    """Ten facts of one turn: four by keyword, three beside the keyword, two by stem, one out of a word search's reach."""
+    """Ten facts of one turn: found by a keyword, beside the keyword, by stem, or not by a search for words."""
     rng = draft.rng
     remote = 1 + (rng.random() < 0.5)
-    for pool, turn, question in (
-        rng.sample(talk.DIRECT, 4) + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote)
-    ):
+    told = rng.sample(talk.DIRECT, 3) + rng.sample(talk.LATER_WORD, 1)
+    for pool, turn, question in told + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote):
         speaker, other = draft.pair()
         value, asked = draft.fill(pool), question.format(S=speaker)
         exchange = draft.told(speaker, other, turn.format(x=value))
@@ -104,17 +103,17 @@ def _single_hop(draft: Draft) -> None:
 
 
 def _temporal(draft: Draft) -> None:
-    """Ten times: five relative, two stated, two plans told in reply to a question, one told by another event."""
+    """Ten times: three relative, three stated, two told by another event, two plans told in reply to a question."""
     rng = draft.rng
     for number, (past, base) in enumerate(rng.sample(talk.EVENTS, 8)):
         speaker, other = draft.pair()
         exchange = draft.told(speaker, other, "")
         session = draft.place(exchange)
         day = draft.days[session]
-        if number == 7:
+        if number >= 6:
             when = timeline.When(f"the day after {other} got the new glasses", timeline.stated(rng, day).gold)
         else:
-            when = (timeline.stated if number < 2 else timeline.past)(rng, day)
+            when = (timeline.stated if number < 3 else timeline.past)(rng, day)
         exchange.turns[0] = (speaker, f"{rng.choice(('I', 'Guess what, I', 'At last I'))} {past} {when.said}.")
         asked = f"When did {speaker} {base}?"
         draft.echo(asked, past, session)
@@ -123,24 +122,29 @@ def _temporal(draft: Draft) -> None:
         speaker, other = draft.pair()
         exchange = Exchange([], key=1)
         when = timeline.coming(rng, draft.days[draft.place(exchange)])
-        exchange.turns += [(other, f"Is it settled when you will {base}?"), (speaker, f"If nothing comes between, {when.said}.")]
+        exchange.turns += [
+            (other, f"Is it settled when you will {base}?"),
+            (speaker, f"If nothing comes between, {when.said}."),
+        ]
         draft.ask(f"When is {speaker} going to {base}?", when.gold, TEMPORAL, [exchange])
 
 
 def _multi_hop(draft: Draft) -> None:
-    """Six lists over two or three sessions, and four questions on what came from which place."""
+    """Five lists over several sessions, two in one turn, and three questions on what came from which place."""
     rng = draft.rng
-    for pool, question, turns in rng.sample(talk.LISTS, 6):
+    for number, (pool, question, turns) in enumerate(rng.sample(talk.LISTS, 7)):
         speaker, other = draft.pair()
-        told = rng.sample(turns, rng.choice((2, 3, 3)))
-        values = [draft.fill(pool) for _ in told]
-        if rng.random() < 0.4:
+        turns = turns[:2] if number < 2 else turns
+        told = rng.sample(turns, 1 if number < 2 else rng.choice((2, 3)))
+        values = [draft.fill(pool) for _ in range(max(2, len(told)))]
+        if number > 1 and rng.random() < 0.5:
             told[-1] = "And lately {x} came along, to my own surprise."
-        exchanges = [draft.told(speaker, other, turn.format(x=value)) for turn, value in zip(told, values, strict=True)]
+        shown = [" and ".join(values)] if number < 2 else values
+        exchanges = [draft.told(speaker, other, turn.format(x=value)) for turn, value in zip(told, shown, strict=True)]
         _spread(draft, exchanges)
         draft.ask(question.format(S=speaker), ", ".join(values), MULTI_HOP, exchanges)
     places = rng.sample(talk.SOURCES, len(talk.SOURCES))
-    for size in (3, 3, 2, 2):
+    for size in (3, 3, 3):
         speaker, other = draft.pair()
         chosen = [places.pop() for _ in range(size)]
         values = [draft.fill("gift") for _ in chosen]
@@ -162,13 +166,13 @@ def _open_domain(draft: Draft) -> None:
     """Ten inferences: likely yes or no, the preferred one of two, and one or two that need knowledge of the world."""
     rng = draft.rng
     riddles = 1 + (rng.random() < 0.5)
-    for question, good, bad in rng.sample(talk.LIKELY, 7 - riddles):
+    for question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
         speaker, other = draft.pair()
         yes = rng.random() < 0.5
         exchange = draft.told(speaker, other, good if yes else bad)
         draft.echo(question, exchange.turns[0][1], draft.place(exchange))
         draft.ask(question.format(S=speaker), "Likely yes" if yes else "Likely no", OPEN_DOMAIN, [exchange])
-    for question, options, turn in rng.sample(talk.PREFERENCES, 3):
+    for question, options, turn in rng.sample(talk.PREFERENCES, 4):
         speaker, other = draft.pair()
         value = rng.choice(options)
         exchange = draft.told(speaker, other, turn.format(x=value))
@@ -184,8 +188,8 @@ def _open_domain(draft: Draft) -> None:
 def _chatter(draft: Draft, pattern: tuple[str, str]) -> Exchange:
     speaker, other = draft.pair()
     slots = {
-        "n": draft.names.place(), "w": draft.rng.choice(talk.WEATHERS), "u": draft.rng.choice(talk.UTENSILS),
-        "v": draft.rng.choice(talk.DOGS), "s": speaker, "o": other,
+        "n": draft.names.place(), "w": draft.rng.choice(smalltalk.WEATHERS), "u": draft.rng.choice(smalltalk.UTENSILS),
+        "v": draft.rng.choice(smalltalk.DOGS), "s": speaker, "o": other,
     }  # fmt: skip
     return Exchange([(speaker, pattern[0].format(**slots)), (other, pattern[1].format(**slots))])
 
@@ -198,7 +202,7 @@ def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> lis
     while sum(len(exchange.turns) for exchange in facts) + 2 < size - 1:
         facts.insert(rng.randint(0, len(facts)), _chatter(draft, next(chatter)))
     turns: list[dict[str, Any]] = []
-    for exchange in (_chatter(draft, rng.choice(talk.OPENINGS)), *facts):
+    for exchange in (_chatter(draft, rng.choice(smalltalk.OPENINGS)), *facts):
         for position, (speaker, text) in enumerate(exchange.turns):
             dia_id = f"D{number + 1}:{len(turns) + 1}"
             turns.append({"speaker": speaker, "dia_id": dia_id, "text": text})
@@ -210,8 +214,8 @@ def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> lis
 
 
 def _add_photo(draft: Draft, turn: dict[str, Any]) -> None:
-    caption = draft.rng.choice(talk.CAPTIONS).format(
-        w=draft.rng.choice(talk.WEATHERS), n=draft.names.place(), v=draft.rng.choice(talk.DOGS)
+    caption = draft.rng.choice(smalltalk.CAPTIONS).format(
+        w=draft.rng.choice(smalltalk.WEATHERS), n=draft.names.place(), v=draft.rng.choice(smalltalk.DOGS)
     )
     turn["img_url"] = [f"https://example.org/photos/{turn['dia_id'].replace(':', '-')}.jpg"]
     turn["blip_caption"] = caption
@@ -222,7 +226,7 @@ def _conversation(rng: random.Random, number: int, speakers: tuple[str, str]) ->
     draft = Draft(rng, Names(rng), speakers, timeline.session_days(rng, SESSIONS))
     for write in (_multi_hop, _temporal, _open_domain, _single_hop):
         write(draft)
-    chatter = endless(rng, talk.CHATTER)
+    chatter = endless(rng, smalltalk.CHATTER)
     conversation: dict[str, Any] = {"speaker_a": speakers[0], "speaker_b": speakers[1]}
     for index, day in enumerate(draft.days):
         conversation[f"session_{index + 1}_date_time"] = timeline.stamp(day, rng)

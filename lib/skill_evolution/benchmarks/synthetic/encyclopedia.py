@@ -24,65 +24,103 @@ class Drafted:
 
 # What was made, how a sentence says who made it, and what the maker is called in a question.
 _MAKINGS = (
-    ("Observatory", "was founded by {y}", "founder"), ("Orchestra", "is conducted by {y}", "conductor"),
-    ("Viaduct", "was designed by {y}", "designer"), ("Botanic Garden", "was planned by {y}", "planner"),
-    ("Almanac", "is edited by {y}", "editor"), ("Lighthouse", "was built by {y}", "builder"),
-    ("Film Festival", "is directed by {y}", "director"), ("Ballet", "was choreographed by {y}", "choreographer"),
-    ("Museum", "was established by {y}", "establisher"), ("Opera House", "is managed by {y}", "manager"),
-    ("Expedition", "was led by {y}", "leader"), ("Dictionary", "was compiled by {y}", "compiler"),
-)  # fmt: skip
+    ("Observatory", "was founded by {y}", "founder"),
+    ("Orchestra", "is conducted by {y}", "conductor"),
+    ("Viaduct", "was designed by {y}", "designer"),
+    ("Botanic Garden", "was planned by {y}", "planner"),
+    ("Almanac", "is edited by {y}", "editor"),
+    ("Lighthouse", "was built by {y}", "builder"),
+    ("Film Festival", "is directed by {y}", "director"),
+    ("Ballet", "was choreographed by {y}", "choreographer"),
+    ("Museum", "was established by {y}", "establisher"),
+    ("Opera House", "is managed by {y}", "manager"),
+    ("Expedition", "was led by {y}", "leader"),
+    ("Dictionary", "was compiled by {y}", "compiler"),
+)
 
 # Question on the maker, the answer's pool, a sentence that shares words with the question, one that shares none, and a
 # pair of sentences of which only the first shares words with the question.
 _FACTS = (
-    ("In which town was the {r} of the {x} born?", "place",
-     "{s}, the {r} of the {x}, was born in the town of {a}.",
-     "Childhood for {s} meant the harbour streets of {a}.",
-     ("Records on the town where {s} was born survived a fire.", "They point to {a}.")),
-    ("At which university did the {r} of the {x} study?", "university",
-     "{s}, the {r} of the {x}, went to study at the university {a}.",
-     "A degree from {a} was awarded to {s} with distinction.",
-     ("{s} chose a university far from home to study law.", "It was {a}.")),
-    ("Who was the teacher of the {r} of the {x}?", "person",
-     "The teacher of {s}, {r} of the {x}, was {a}.",
-     "{s} learned the craft in the workshop of {a}.",
-     ("{s} had a famous teacher and often said so.", "That was {a}.")),
-    ("In what year was the {r} of the {x} born?", "year",
-     "{s}, the {r} of the {x}, was born in the year {a}.",
-     "The parish book gives {a} for the baptism of {s}.",
-     ("The year in which {s} was born was long disputed.", "Letters now settle it as {a}.")),
-    ("Which novel did the {r} of the {x} write?", "work",
-     "{s}, the {r} of the {x}, found time to write the novel {a}.",
-     "Under a pen name {s} published {a}.",
-     ("One novel that {s} came to write sold well abroad.", "Its title is {a}.")),
-    ("In which village did the {r} of the {x} die?", "place",
-     "{s}, the {r} of the {x}, died in the village of {a}.",
-     "The last winter of {s} was spent by the sea in {a}.",
-     ("{s} wished to die in a quiet village.", "The choice fell on {a}.")),
-    ("Which company did the {r} of the {x} work for?", "company",
-     "{s}, the {r} of the {x}, used to work for the company {a}.",
-     "For ten years {s} drew plans at {a}.",
-     ("{s} left the company after a decade of work.", "It traded as {a}.")),
-    ("Who married the {r} of the {x}?", "person",
-     "{s}, the {r} of the {x}, married {a}.",
-     "The wedding of {s} and {a} drew a large crowd.",
-     ("{s} married late in life.", "The ceremony joined the family to {a}.")),
-)  # fmt: skip
+    (
+        "In which town was the {r} of the {x} born?",
+        "place",
+        "{s}, the {r} of the {x}, was born in the town of {a}.",
+        "Childhood for {s} meant the harbour streets of {a}.",
+        ("Records on the town where {s} was born survived a fire.", "They point to {a}."),
+    ),
+    (
+        "At which university did the {r} of the {x} study?",
+        "university",
+        "{s}, the {r} of the {x}, went to study at the university {a}.",
+        "A degree from {a} was awarded to {s} with distinction.",
+        ("{s} chose a university far from home to study law.", "It was {a}."),
+    ),
+    (
+        "Who was the teacher of the {r} of the {x}?",
+        "person",
+        "The teacher of {s}, {r} of the {x}, was {a}.",
+        "{s} learned the craft in the workshop of {a}.",
+        ("{s} had a famous teacher and often said so.", "That was {a}."),
+    ),
+    (
+        "In what year was the {r} of the {x} born?",
+        "year",
+        "{s}, the {r} of the {x}, was born in the year {a}.",
+        "The parish book gives {a} for the baptism of {s}.",
+        ("The year in which {s} was born was long disputed.", "Letters now settle it as {a}."),
+    ),
+    (
+        "Which novel did the {r} of the {x} write?",
+        "work",
+        "{s}, the {r} of the {x}, found time to write the novel {a}.",
+        "Under a pen name {s} published {a}.",
+        ("One novel that {s} came to write sold well abroad.", "Its title is {a}."),
+    ),
+    (
+        "In which village did the {r} of the {x} die?",
+        "place",
+        "{s}, the {r} of the {x}, died in the village of {a}.",
+        "The last winter of {s} was spent by the sea in {a}.",
+        ("{s} wished to die in a quiet village.", "The choice fell on {a}."),
+    ),
+    (
+        "Which company did the {r} of the {x} work for?",
+        "company",
+        "{s}, the {r} of the {x}, used to work for the company {a}.",
+        "For ten years {s} drew plans at {a}.",
+        ("{s} left the company after a decade of work.", "It traded as {a}."),
+    ),
+    (
+        "Who married the {r} of the {x}?",
+        "person",
+        "{s}, the {r} of the {x}, married {a}.",
+        "The wedding of {s} and {a} drew a large crowd.",
+        ("{s} married late in life.", "The ceremony joined the family to {a}."),
+    ),
+)
 
 _INTROS = (
-    "{y} is {an} {o} with a taste for long walks.", "{y} is {an} {o} known far beyond the region.",
-    "{y} was {an} {o} and a collector of maps.", "{y} was {an} {o} who kept a diary.",
-)  # fmt: skip
+    "{y} is {an} {o} with a taste for long walks.",
+    "{y} is {an} {o} known far beyond the region.",
+    "{y} was {an} {o} and a collector of maps.",
+    "{y} was {an} {o} who kept a diary.",
+)
 _ASIDES = (
-    "{s} rarely gave interviews.", "A street is named after {s}.", "Friends of {s} remember a dry sense of humour.",
-    "Many letters of {s} are kept in an archive.", "A stamp with the portrait of {s} appeared later.",
+    "{s} rarely gave interviews.",
+    "A street is named after {s}.",
+    "Friends of {s} remember a dry sense of humour.",
+    "Many letters of {s} are kept in an archive.",
+    "A stamp with the portrait of {s} appeared later.",
     "{s} spoke four languages.",
-)  # fmt: skip
+)
 _THING_ASIDES = (
-    "It draws visitors from many countries.", "Repairs closed it for two seasons.", "A café stands beside the entrance.",
-    "The anniversary was marked with a concert.", "Local newspapers report on it every spring.",
+    "It draws visitors from many countries.",
+    "Repairs closed it for two seasons.",
+    "A café stands beside the entrance.",
+    "The anniversary was marked with a concert.",
+    "Local newspapers report on it every spring.",
     "Its archive holds photographs and drawings.",
-)  # fmt: skip
+)
 
 
 def _an(word: str) -> str:
@@ -151,23 +189,53 @@ def _decoy(rng: random.Random, names: Names, noun: str, kind: str, role: str) ->
 
 # Kind of thing, how its passage opens, the sentence with the value, range of values, and questions (text, lower wins).
 _SCALES = (
-    ("Bridge", "carries a country road across a gorge", "Traffic first crossed it in {v}.", (1850, 1990),
-     (("Which bridge opened earlier, {p} or {q}?", True), ("Which bridge opened more recently, {p} or {q}?", False))),
-    ("Lighthouse", "warns ships off a reef", "The tower rises {v} metres above the rocks.", (12, 95),
-     (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True))),
-    ("Lake", "fills an old glacier basin", "Its surface covers {v} square kilometres.", (3, 480),
-     (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True))),
-    ("Library", "serves readers of three counties", "The shelves hold {v} manuscripts.", (100, 9000),
-     (("Which library holds more manuscripts, {p} or {q}?", False),)),
-    ("Theatre", "stages comedies and puppet plays", "There are {v} seats in the hall.", (80, 2100),
-     (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False))),
-    ("Railway", "runs along the coast", "The line was finished in {v}.", (1840, 1960),
-     (("Which railway was finished first, {p} or {q}?", True),)),
-)  # fmt: skip
+    (
+        "Bridge",
+        "carries a country road across a gorge",
+        "Traffic first crossed it in {v}.",
+        (1850, 1990),
+        (("Which bridge opened earlier, {p} or {q}?", True), ("Which bridge opened more recently, {p} or {q}?", False)),
+    ),
+    (
+        "Lighthouse",
+        "warns ships off a reef",
+        "The tower rises {v} metres above the rocks.",
+        (12, 95),
+        (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True)),
+    ),
+    (
+        "Lake",
+        "fills an old glacier basin",
+        "Its surface covers {v} square kilometres.",
+        (3, 480),
+        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)),
+    ),
+    (
+        "Library",
+        "serves readers of three counties",
+        "The shelves hold {v} manuscripts.",
+        (100, 9000),
+        (("Which library holds more manuscripts, {p} or {q}?", False),),
+    ),
+    (
+        "Theatre",
+        "stages comedies and puppet plays",
+        "There are {v} seats in the hall.",
+        (80, 2100),
+        (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False)),
+    ),
+    (
+        "Railway",
+        "runs along the coast",
+        "The line was finished in {v}.",
+        (1840, 1960),
+        (("Which railway was finished first, {p} or {q}?", True),),
+    ),
+)
 _SHARED_TRAITS = (
     ("Are {p} and {q} located in the same province?", "{x} lies in the province of {v}."),
     ("Were {p} and {q} designed by the same architect?", "The plans for it came from the architect {v}."),
-)  # fmt: skip
+)
 
 
 def _comparison(rng: random.Random, names: Names, depth: str) -> Drafted:
@@ -187,10 +255,15 @@ def _comparison(rng: random.Random, names: Names, depth: str) -> Drafted:
         answer = pair[0] if (numbers[0] < numbers[1]) == lower else pair[1]
     passages: list[Passage] = []
     gold: list[tuple[str, int]] = []
+    hidden = depth == "alias" or rng.random() < 0.12
     for name, value in zip(pair, values, strict=True):
         told = line.format(v=value, x=name)
-        if depth == "alias" and name == pair[1]:
-            told = "Nobody has measured it since the old survey." if value.isdigit() else "Its papers were lost in a flood."
+        if hidden and name == pair[1]:
+            told = (
+                "Nobody has measured it since the old survey."
+                if value.isdigit()
+                else "Its papers were lost in a flood."
+            )
         body = [f"{name} {opening}.", told, rng.choice(_THING_ASIDES)]
         if rng.random() < 0.35:
             body = [f"{name} {opening}.", rng.choice(_THING_ASIDES), told]

@@ -4,20 +4,43 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-FIRST_NAMES = ["Adela", "Anselm", "Barra", "Beatrix", "Bruno", "Calla", "Casper", "Dagny", "Darius", "Edda", "Elmo", "Esther", "Fabian", "Fenna", "Gideon", "Greta", "Hanno", "Hedda", "Ilja", "Imke", "Jonas", "Juno", "Kasimir", "Kira", "Leander", "Lotte", "Magnus", "Mira", "Nadja", "Niels", "Odile", "Orson", "Petra", "Quentin", "Ragna", "Rufus", "Selma", "Silas", "Tilda", "Tobias", "Ulla", "Urban", "Vera", "Viktor", "Wanda", "Wenzel", "Yara", "Yorick", "Zelda", "Zeno"]
+_words = str.split
+
+FIRST_NAMES = _words(
+    """Adela Anselm Barra Beatrix Bruno Calla Casper Dagny Darius Edda Elmo Esther Fabian Fenna Gideon Greta
+    Hanno Hedda Ilja Imke Jonas Juno Kasimir Kira Leander Lotte Magnus Mira Nadja Niels Odile Orson Petra
+    Quentin Ragna Rufus Selma Silas Tilda Tobias Ulla Urban Vera Viktor Wanda Wenzel Yara Yorick Zelda
+    Zeno"""
+)
 SPEAKERS = (
     ("Ingrid", "Malik"), ("Paloma", "Stellan"), ("Nerys", "Dorian"), ("Amara", "Lucian"), ("Freya", "Rafiq"),
     ("Odessa", "Bertram"), ("Junia", "Caspian"), ("Thora", "Emeric"), ("Zarina", "Ludo"), ("Marisol", "Hector"),
 )  # fmt: skip
-_SURNAME_STARTS = ["Toll", "Brann", "Harg", "Lind", "Mos", "Quar", "Rov", "Stav", "Tren", "Vail", "Wex", "Yar", "Zell", "Corb", "Dask", "Fenn", "Gorl", "Holm", "Ister", "Jask", "Kell", "Lorr"]
-_SURNAME_ENDS = ["and", "er", "ick", "mere", "oway", "stein", "wick", "ard", "enby", "orth", "uin", "asko", "ell", "ovan", "ritt"]
-_PLACE_STARTS = ["Esk", "Dor", "Lark", "Mor", "Hal", "Wyn", "Bram", "Cald", "Fern", "Gris", "Hex", "Ilm", "Jor", "Kest", "Lud", "Marl", "Nor", "Ost", "Pell", "Quin", "Rush", "Sel", "Thorn", "Ulv", "Vell"]
-_PLACE_ENDS = ["en", "lan", "field", "wick", "ford", "bury", "holm", "stead", "mouth", "ham", "dale", "by", "combe", "gate", "moor", "ness", "port", "ridge", "shaw", "vale"]
-OCCUPATIONS = """astronomer botanist cartographer chess player clockmaker composer dancer engraver geologist glassblower
-harpist historian illustrator linguist mathematician mountaineer novelist organist painter philosopher photographer pianist
-poet potter sailor sculptor surveyor translator violinist weaver""".replace("\n", " ").replace("chess player", "chess-player").split()
-ADJECTIVES = ["Amber", "Silver", "Crooked", "Hollow", "Painted", "Northern", "Quiet", "Golden", "Broken", "Winter", "Ochre", "Distant", "Velvet", "Iron", "Paper", "Wandering"]
-NOUNS = ["Harbour", "Orchard", "Lantern", "Compass", "Mirror", "Heron", "Staircase", "Meadow", "Island", "Clock", "Garden", "Voyage", "Feather", "Window", "Letter", "Forest"]
+_SURNAME_STARTS = _words(
+    """Toll Brann Harg Lind Mos Quar Rov Stav Tren Vail Wex Yar Zell Corb Dask Fenn Gorl Holm Ister Jask Kell
+    Lorr"""
+)
+_SURNAME_ENDS = _words("and er ick mere oway stein wick ard enby orth uin asko ell ovan ritt")
+_PLACE_STARTS = _words(
+    """Esk Dor Lark Mor Hal Wyn Bram Cald Fern Gris Hex Ilm Jor Kest Lud Marl Nor Ost Pell Quin Rush Sel Thorn
+    Ulv Vell"""
+)
+_PLACE_ENDS = _words(
+    """en lan field wick ford bury holm stead mouth ham dale by combe gate moor ness port ridge shaw vale"""
+)
+OCCUPATIONS = _words(
+    """astronomer botanist cartographer clockmaker composer dancer engraver geologist glassblower harpist
+    historian illustrator linguist mathematician mountaineer novelist organist painter philosopher
+    photographer pianist poet potter sailor sculptor surveyor translator violinist weaver"""
+)
+ADJECTIVES = _words(
+    """Amber Silver Crooked Hollow Painted Northern Quiet Golden Broken Winter Ochre Distant Velvet Iron Paper
+    Wandering"""
+)
+NOUNS = _words(
+    """Harbour Orchard Lantern Compass Mirror Heron Staircase Meadow Island Clock Garden Voyage Feather Window
+    Letter Forest"""
+)
 
 
 Item = TypeVar("Item")

@@ -4,18 +4,27 @@ import random
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def month_of(day: date) -> str:
+    """The month's name, whatever the locale."""
+    return MONTHS[day.month - 1]
 
 
 def day_month_year(day: date) -> str:
     """ "7 May 2023"."""
-    return f"{day.day} {day:%B} {day.year}"
+    return f"{day.day} {month_of(day)} {day.year}"
 
 
 def stamp(day: date, rng: random.Random) -> str:
     """A session's time stamp, "1:56 pm on 8 May, 2023"."""
     half = rng.choice(("am", "pm"))
-    return f"{rng.randint(1, 11)}:{rng.randint(0, 59):02d} {half} on {day.day} {day:%B}, {day.year}"
+    return f"{rng.randint(1, 11)}:{rng.randint(0, 59):02d} {half} on {day.day} {month_of(day)}, {day.year}"
 
 
 def session_days(rng: random.Random, count: int) -> list[date]:
@@ -50,14 +59,14 @@ def past(rng: random.Random, session: date) -> When:
         return When(f"last {name}", f"The {name} before {day_month_year(session)}")
     if kind == "month":
         before = session.replace(day=1) - timedelta(days=1)
-        return When("last month", f"{before:%B} {before.year}")
+        return When("last month", f"{month_of(before)} {before.year}")
     return When("last week", f"The week before {day_month_year(session)}")
 
 
 def stated(rng: random.Random, session: date) -> When:
     """A past event whose date is told outright."""
     day = session - timedelta(days=rng.randint(8, 60))
-    return When(f"on {day.day} {day:%B} {day.year}", day_month_year(day))
+    return When(f"on {day.day} {month_of(day)} {day.year}", day_month_year(day))
 
 
 def coming(rng: random.Random, session: date) -> When:
@@ -67,7 +76,7 @@ def coming(rng: random.Random, session: date) -> When:
         return When("tomorrow", day_month_year(session + timedelta(days=1)))
     if kind == "month":
         after = (session.replace(day=28) + timedelta(days=4)).replace(day=1)
-        return When("next month", f"{after:%B} {after.year}")
+        return When("next month", f"{month_of(after)} {after.year}")
     if kind == "year":
         return When("next year", str(session.year + 1))
     return When("next week", f"The week after {day_month_year(session)}")

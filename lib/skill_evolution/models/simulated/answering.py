@@ -49,19 +49,21 @@ def _explained(found: Finding) -> str:
 
 
 def clause(sentence: str, span: str) -> str:
-    """The clause of a sentence that holds a span, cut to a few words around it."""
+    """The clause of a sentence that holds a span, cut to two words before the span and one after it."""
     at = sentence.find(span)
     if at < 0:
         return sentence
     start = max((m.end() for m in _CLAUSE.finditer(sentence) if m.end() <= at), default=0)
     end = min((m.start() for m in _CLAUSE.finditer(sentence) if m.start() >= at + len(span)), default=len(sentence))
-    return sentence[start:end].strip(" .!?,")
+    before, after = sentence[start:at].split(), sentence[at + len(span) : end].split()
+    return " ".join([*before[-2:], span, *after[:1]]).strip(" .!?,")
 
 
 def _time(found: Finding, policy: Policy) -> str:
     mention = dates.find_time(found.line.text, found.line.stamp)
     if mention is None:
-        return _worded(found.span, found, policy)
+        today = dates.session_date(found.span)
+        return dates.written(today) if today else _worded(found.span, found, policy)
     if not mention.relative:
         return _worded(mention.resolved or mention.written, found, policy)
     if not policy.does("keep_relative_dates") and policy.does("resolve_dates") and mention.resolved:
@@ -69,13 +71,14 @@ def _time(found: Finding, policy: Policy) -> str:
     return _worded(mention.written, found, policy)
 
 
-def _items(found: list[Finding], policy: Policy) -> str:
+def _items(found: Sequence[Finding], policy: Policy) -> str:
     """One item, or those of all lines that fit nearly as well as the best one."""
     if policy.does("full_sentence"):
         return _explained(found[0])
     fitting = [finding for finding in found if finding.score >= 0.5 * found[0].score]
-    if len(fitting) > 1 and policy.does("list_all"):
-        return ", ".join(dict.fromkeys(finding.span for finding in fitting))
+    items = list(dict.fromkeys(item for finding in fitting for item in finding.span.split(" and ")))
+    if len(items) > 1 and policy.does("list_all"):
+        return ", ".join(items)
     return _worded(found[0].span, found[0], policy)
 
 
@@ -91,7 +94,7 @@ def _verdict(query: Query, lines: Sequence[Line], policy: Policy) -> str:
         if policy.does("full_sentence") or not policy.does("yes_no"):
             return f"{value.capitalize()}, {clause(line.text, '')}"
         return value
-    return _worded(value, Finding(value, f"It must be {value}.", line, 0.0), policy)
+    return _worded(value, Finding(value, f"Probably {value}.", line, 0.0), policy)
 
 
 def _guess(query: Query, lines: Sequence[Line]) -> tuple[str, Line | None]:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 Option = TypeVar("Option")
@@ -10,7 +9,6 @@ Option = TypeVar("Option")
 DEFAULT_TEMPERATURE = 1.0
 
 
-@lru_cache(maxsize=65536)
 def uniform(*names: str) -> float:
     """A number in [0, 1) that depends on the names alone."""
     digest = hashlib.sha256("\x1f".join(names).encode("utf-8")).digest()
@@ -67,5 +65,5 @@ class Chance:
         return options[list(weights).index(top)]  # rounding left the mark on the upper edge
 
     def coin(self, key: str, text: str) -> bool:
-        """An even draw; where the call is greedy it is settled by `text` (say, the question) instead of the sample_id."""
+        """An even draw; a greedy call settles it by `text` (say, the question) instead of the sample_id."""
         return uniform(text if self.temperature == 0 else self.sample_id, "coin", key) < 0.5

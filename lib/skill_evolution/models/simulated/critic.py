@@ -18,6 +18,7 @@ from skill_evolution.models.simulated.judging import (
     covered,
     local_outcome,
     locate,
+    opposed,
     read_rollouts,
     restricting,
 )
@@ -124,13 +125,12 @@ def _plain(failure: Failure, skills: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _diagnosis(rollout: Rollout, failure: Failure, skills: list[dict[str, Any]]) -> dict[str, Any]:
-    blamed = restricting(skills, rollout.used.get(failure.agent, ()))
+    used = rollout.used.get(failure.agent, ())
     skill, action = None, "none" if covered(failure.capability, skills) else "induce"
-    if blamed:
-        skill = blamed[0]["name"]
-        # A skill that also says something else is worth a repair; one that only narrows is not.
-        mixed = len(recognise(f"{blamed[0]['description']}\n{blamed[0]['body']}")) > 1
-        action = "refine" if mixed else "prune"
+    # A skill that asks for the contrary of what was missing can be repaired; another one that only narrows can't.
+    contrary = [s for s in skills if s["name"] in used and opposed(failure.capability, s["body"])]
+    if contrary or restricting(skills, used):
+        skill, action = (contrary or restricting(skills, used))[0]["name"], "refine" if contrary else "prune"
     return {
         "failure_type": failure.failure_type,
         "agent": failure.agent,
@@ -170,7 +170,8 @@ def assess_trajectory(system: str, user: str, chance: Chance) -> str:
 
 def _presence(agent: dict[str, Any], name: str, reward: float, fault: Failure | None) -> dict[str, Any]:
     value = round(2 * reward - 1, 3)
-    own = {d.key for s in agent["skills"] if s["name"] == name for d, _ in recognise(s["body"])}
+    body = next(skill["body"] for skill in agent["skills"] if skill["name"] == name)
+    own = {d.key for d, _ in recognise(body)}
     twins = [
         s["name"]
         for s in agent["skills"]
@@ -183,7 +184,7 @@ def _presence(agent: dict[str, Any], name: str, reward: float, fault: Failure | 
         "contribution": contribution,
         "utility_delta": value,
         "evidence": f"it was followed in a run with reward {reward:.2f}",
-        "suggested_edit": fault.capability if fault else None,
+        "suggested_edit": fault.capability if fault and opposed(fault.capability, body) else None,
         "redundant_with": twins[:4],
         "conflict_with": [],
     }

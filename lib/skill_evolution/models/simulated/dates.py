@@ -19,7 +19,8 @@ _DAY = "|".join(WEEKDAYS)
 _COUNT = r"(?P<count>a couple of|a few|an?|one|two|three|four|five|six|seven|eight|nine|ten|\d+)"
 _SESSION = re.compile(rf"(\d{{1,2}}) ({_MONTH}),? (\d{{4}})", re.IGNORECASE)
 _EXPLICIT = re.compile(
-    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MONTH})|(?P<m2>{_MONTH}) (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?)"
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MONTH})"
+    rf"|(?P<m2>{_MONTH}) (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?)"
     rf"(?:,? (?P<y>\d{{4}}))?\b"
     rf"|\b(?:in|since|during|by) (?P<m3>{_MONTH})(?: (?P<y3>\d{{4}}))?\b|\b(?:in|since) (?P<y4>(?:19|20)\d\d)\b"
 )
@@ -97,7 +98,9 @@ def _shifted(today: date, number: int, unit: str) -> str:
     if unit in ("week", "weekend"):
         side = "before" if number < 0 else "after"
         size = abs(number)
-        spelled = next((word for word, n in _NUMBERS.items() if n == size and word not in ("a", "an", "one")), str(size))
+        spelled = next(
+            (word for word, n in _NUMBERS.items() if n == size and word not in ("a", "an", "one")), str(size)
+        )
         return f"The {unit} {side} {written(today)}" if size == 1 else f"{spelled} {unit}s {side} {written(today)}"
     if unit == "month":
         return _month(today, number)
@@ -110,7 +113,7 @@ def _month(today: date, number: int) -> str:
 
 
 def _named(which: str, what: str, today: date) -> str:
-    """"last week", "next month", "this Friday" ... A weekday stays relative to the session, as in LoCoMo's answers."""
+    """ "last week", "next month", "this Friday" ... A weekday stays relative to the session, as in LoCoMo's answers."""
     step = -1 if which in ("last", "the past", "this past") else 0 if which == "this" else 1
     unit = what.lower()
     if unit == "month":
@@ -120,4 +123,3 @@ def _named(which: str, what: str, today: date) -> str:
     side = {-1: "before", 0: "of", 1: "after"}[step]
     name = what if unit in ("week", "weekend") else what.capitalize()
     return f"The {name} {side} {written(today)}"
-

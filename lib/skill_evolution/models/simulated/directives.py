@@ -3,13 +3,19 @@
 A directive is recognised sentence by sentence, in several wordings; a negated sentence ("do not stop at the first
 match") gives nothing. A text without a directive is a skill that changes nothing.
 
-| kind | directives that tend to help | directives that tend to hurt |
-|---|---|---|
-| searcher | widen_adjacent, each_hop, stem_search, quote_all | latest_session_only, one_keyword_only, first_match_only, exact_phrase_only |
-| reader | follow_bridge, both_entities, whole_context | one_passage_only, first_sentence_only |
-| answerer | shortest_span, resolve_dates, yes_no, list_all, commit_likely | decline_unless_verbatim, full_sentence, keep_relative_dates |
+Tend to help:
 
-The columns are for people. Nothing in the code knows them: whether a directive helps shows in the answers alone.
+- searcher: widen_adjacent, each_hop, stem_search, quote_all
+- reader: follow_bridge, both_entities, whole_context
+- answerer: shortest_span, resolve_dates, yes_no, list_all, commit_likely
+
+Tend to hurt:
+
+- searcher: latest_session_only, one_keyword_only, first_match_only, exact_phrase_only
+- reader: one_passage_only, first_sentence_only
+- answerer: decline_unless_verbatim, full_sentence, keep_relative_dates
+
+The two groups are for people. Nothing in the code knows them: whether a directive helps shows in the answers alone.
 All figures here are our choice.
 """
 
@@ -62,8 +68,10 @@ DIRECTIVES: dict[str, Directive] = {
             0.2,
             "After a hit, also fetch the turns directly before and after it by their ids, for example with the pattern "
             r"\[D3:(6|8)\]. The answer to a question that one speaker asks often stands in the next turn.",
-            rf"(?:fetch|read|get|search|look at|retrieve|include|check|grep|pull)\b.{{0,60}}\b{_ADJACENT} (?:turn|line|message)s?",
-            r"\b(?:turn|line|message)s? (?:directly |right |just |immediately )?(?:before and after|around|next to|beside)\b",
+            rf"(?:fetch|read|get|search|look at|retrieve|include|check|grep|pull)"
+            rf"\b.{{0,60}}\b{_ADJACENT} (?:turn|line|message)s?",
+            r"\b(?:turn|line|message)s? (?:directly |right |just |immediately )?(?:before and after"
+            r"|around|next to|beside)\b",
             r"\b(?:one|a) (?:turn|line) (?:before|either side)\b",
         ),
         _directive(
@@ -72,7 +80,8 @@ DIRECTIVES: dict[str, Directive] = {
             0.2,
             "Search each name and each keyword of the question apart, one search after the other. Go on with the "
             "remaining keywords after the first search.",
-            r"(?:search|grep|look)\b.{0,30}\b(?:each|every)\b.{0,40}\b(?:keyword|name|hop|part|entity|term|word|item)s?\b",
+            r"(?:search|grep|look)\b.{0,30}\b(?:each|every)"
+            r"\b.{0,40}\b(?:keyword|name|hop|part|entity|term|word|item)s?\b",
             r"\bseparate (?:search|grep|pattern|quer)\w*\b.{0,30}\b(?:each|every)\b",
             r"\b(?:remaining|other) (?:keyword|name|term)s\b",
         ),
@@ -91,7 +100,8 @@ DIRECTIVES: dict[str, Directive] = {
             0.25,
             "Hand over every matching turn of all sessions, not only the best one. Facts about one topic are spread "
             "over several sessions.",
-            r"(?:hand over|quote|pass on|keep|collect|return|give|include|copy)\b.{0,30}\b(?:every|all|each)\b.{0,20}\b(?:match\w*|relevant|hit|turn|line|mention)",
+            r"(?:hand over|quote|pass on|keep|collect|return|give|include|copy)"
+            r"\b.{0,30}\b(?:every|all|each)\b.{0,20}\b(?:match\w*|relevant|hit|turn|line|mention)",
             r"\bevery (?:matching|relevant) (?:turn|line)\b",
         ),
         _directive(
@@ -110,7 +120,8 @@ DIRECTIVES: dict[str, Directive] = {
             "searcher",
             0.0,
             "Search for one keyword only, the longest one. A single keyword keeps the result short.",
-            r"\b(?:one|single) (?:\w+ )?(?:keyword|search (?:word|term))\b(?! at a time)(?!s? (?:per|a|each|in each) (?:search|grep))",
+            r"\b(?:one|single) (?:\w+ )?(?:keyword|search (?:word|term))\b"
+            r"(?! at a time)(?!s? (?:per|a|each|in each) (?:search|grep))",
             opposes=("each_hop",),
         ),
         _directive(
@@ -195,7 +206,8 @@ DIRECTIVES: dict[str, Directive] = {
             0.2,
             "Work out relative dates such as yesterday or last week from the date of the session and give the calendar "
             "date.",
-            r"\b(?:resolve|work out|convert|compute|turn|translate|calculate)\b.{0,30}\b(?:relative|yesterday|dates?|time expressions?)\b",
+            r"\b(?:resolve|work out|convert|compute|turn|translate|calculate)"
+            r"\b.{0,30}\b(?:relative|yesterday|dates?|time expressions?)\b",
             r"\brelative (?:dates?|times?)\b.{0,60}\b(?:session|calendar|absolute)\b",
         ),
         _directive(
@@ -211,7 +223,8 @@ DIRECTIVES: dict[str, Directive] = {
             "answerer",
             0.25,
             "Where several items are asked for, list every item found in the evidence, separated by commas.",
-            r"\b(?:list|name|give|include|enumerate|state)\b.{0,20}\b(?:every|all|each)\b.{0,25}\b(?:item|thing|one|answer|element|name|entr)",
+            r"\b(?:list|name|give|include|enumerate|state)\b.{0,20}\b(?:every|all|each)"
+            r"\b.{0,25}\b(?:item|thing|one|answer|element|name|entr)",
             r"\bcomma[- ]separated\b|\bseparated by commas\b",
         ),
         _directive(
@@ -220,7 +233,8 @@ DIRECTIVES: dict[str, Directive] = {
             0.2,
             "Where the evidence does not say it outright, infer the likeliest answer from it and state that answer "
             "instead of declining.",
-            r"\b(?:likeliest|most likely|most probable|most plausible|best[- ]supported) (?:answer|conclusion|option|guess|inference)\b",
+            r"\b(?:likeliest|most likely|most probable|most plausible|best[- ]supported) (?:answer"
+            r"|conclusion|option|guess|inference)\b",
             r"\b(?:infer|commit|conclude|deduce)\b.{0,60}\b(?:instead of|rather than) (?:declin|abstain|refus)",
         ),
         _directive(
@@ -228,7 +242,9 @@ DIRECTIVES: dict[str, Directive] = {
             "answerer",
             0.0,
             "Decline with NO_ANSWER unless the words of the question stand verbatim in the evidence. Never guess.",
-            r"\b(?:decline|refuse|abstain|no_answer|give no answer|do not answer|don't answer)\b.{0,50}\b(?:unless|if|when|where|without)\b.{0,60}\b(?:verbatim|literal\w*|exact words?|explicit\w*|word for word)\b",
+            r"\b(?:decline|refuse|abstain|no_answer|give no answer|do not answer|don't answer)"
+            r"\b.{0,50}\b(?:unless|if|when|where|without)\b"
+            r".{0,60}\b(?:verbatim|literal\w*|exact words?|explicit\w*|word for word)\b",
             r"\b(?:answer|reply) only\b.{0,60}\b(?:verbatim|literal\w*|explicit\w*|word for word)\b",
             opposes=("commit_likely",),
         ),
@@ -246,7 +262,9 @@ DIRECTIVES: dict[str, Directive] = {
             "answerer",
             0.0,
             "Keep time expressions as they were spoken, such as yesterday or last week. Do not change them.",
-            r"\b(?:keep|leave|repeat|copy|preserve|give)\b.{0,40}\b(?:time expressions?|relative (?:dates?|times?)|dates?|yesterday)\b.{0,40}\b(?:as|unchanged|spoken|they were|said)\b",
+            r"\b(?:keep|leave|repeat|copy|preserve|give)\b"
+            r".{0,40}\b(?:time expressions?|relative (?:dates?|times?)|dates?|yesterday)"
+            r"\b.{0,40}\b(?:as|unchanged|spoken|they were|said)\b",
             opposes=("resolve_dates",),
         ),
     )
@@ -254,7 +272,8 @@ DIRECTIVES: dict[str, Directive] = {
 
 _SENTENCE = re.compile(r"[^.!?\n;]+(?:[.!?;](?!\s|$)[^.!?\n;]*)*")
 _NEGATION = re.compile(
-    r"\b(?:not|never|avoid|instead of|rather than|no need to|refrain from|stop|without|beyond|more than)\b(?:(?!\bbut\b)[^,:])*$"
+    r"\b(?:not|never|avoid|instead of|rather than|no need to|refrain from|stop|without|beyond|more than)\b"
+    r"(?:(?!\bbut\b)[^,:])*$"
     r"|n't\b(?:(?!\bbut\b)[^,:])*$",
     re.IGNORECASE,
 )

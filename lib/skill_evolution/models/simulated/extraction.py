@@ -1,4 +1,4 @@
-"""Answers out of evidence lines, by general rules: which sentence bears on the question, which span has the right type."""
+"""Answers out of evidence lines, by general rules: which sentence fits the question, which span has the right type."""
 
 import re
 from collections.abc import Sequence
@@ -19,15 +19,18 @@ _POSITIVE = re.compile(
     re.IGNORECASE,
 )
 _NEGATIVE = re.compile(
-    r"\b(?:hate|hated|dislike|can't stand|cannot stand|couldn't|afraid|scared|dread|worst|never again|bored|boring|allergic|"
+    r"\b(?:hate|hated|dislike|can't stand|cannot stand|couldn't|afraid|scared|dread|worst|"
+    r"never again|bored|boring|allergic|"
     r"avoid|sick of|tired of|not for me|don't|doesn't|nervous|gives me a headache)\b",
     re.IGNORECASE,
 )
 _LESS = re.compile(r"\b(?:older|earlier|first|before|fewer|smaller|shorter|lower|less)\b", re.IGNORECASE)
-_DETERMINERS = frozenset(["a", "an", "the", "my", "our", "his", "her", "their", "its", "your", "some", "this", "that", "these", "those"])
+_DETERMINERS = frozenset(
+    ["a", "an", "the", "my", "our", "his", "her", "their", "its", "your", "some", "this", "that", "these", "those"]
+)
 
-_PRONOUNS = frozenset("i we he she they it you me us him them myself everywhere".split())
-_COPULAS = frozenset("is was are were be became called named for with the a an".split())
+_PRONOUNS = frozenset("i we he she they it you me us him them myself everywhere".split())  # noqa: SIM905
+_COPULAS = frozenset("is was are were be became called named for with the a an".split())  # noqa: SIM905
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,13 @@ def overlap(query: Query, text: str) -> float:
     return len(shared) - named + named / 3
 
 
-def findings(query: Query, lines: Sequence[Line]) -> list[Finding]:
+def findings(query: Query, lines: Sequence[Line]) -> tuple[Finding, ...]:
     """What the lines offer as an answer, best first, at most one finding a line."""
     return _findings(query, tuple(lines))
 
 
 @lru_cache(maxsize=8192)
-def _findings(query: Query, lines: tuple[Line, ...]) -> list[Finding]:
+def _findings(query: Query, lines: tuple[Line, ...]) -> tuple[Finding, ...]:
     by_id = {line.id: line for line in lines}
     bridges = _bridges(query, lines)
     found: list[Finding] = []
@@ -72,7 +75,7 @@ def _findings(query: Query, lines: tuple[Line, ...]) -> list[Finding]:
                 best = Finding(span, sentence.text, line, score)
         if best:
             found.append(best)
-    return sorted(found, key=lambda finding: -finding.score)
+    return tuple(sorted(found, key=lambda finding: -finding.score))
 
 
 def _bridges(query: Query, lines: tuple[Line, ...]) -> frozenset[str]:

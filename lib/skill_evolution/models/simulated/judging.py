@@ -40,7 +40,7 @@ CAPABILITIES = {
     "commit_likely": "state the likeliest answer instead of declining",
 }
 _RESTRICTS = re.compile(
-    r"(?<!not )\b(?:only|alone|unless|stop at|ignore|discard|skip|never|outdated|keep to|single|exact)\b", re.IGNORECASE
+    r"(?<!not )\b(?:only|alone|unless|stop at|ignore|discard|skip|never|outdated|keep to|single)\b", re.IGNORECASE
 )
 
 
@@ -243,6 +243,12 @@ def covered(capability: str, skills: Sequence[dict[str, Any]]) -> bool:
     """Whether one of the skills asks for what the capability names."""
     wanted = {directive.key for directive, _ in recognise(capability)}
     return any(wanted & {d.key for d, _ in recognise(f"{s['description']}\n{s['body']}")} for s in skills)
+
+
+def opposed(capability: str, body: str) -> bool:
+    """Whether a skill's body asks for the contrary of what a capability names."""
+    wanted, there = [d for d, _ in recognise(capability)], [d for d, _ in recognise(body)]
+    return any(w.key in t.opposes or t.key in w.opposes for w in wanted for t in there)
 
 
 def restricting(skills: Sequence[dict[str, Any]], used: Sequence[str]) -> list[dict[str, Any]]:

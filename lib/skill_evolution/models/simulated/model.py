@@ -40,6 +40,9 @@ class SimulatedReader:
         """The longest prompt plus completion, in tokens."""
         return CONTEXT_LENGTH
 
+    async def connect(self) -> None:
+        """Nothing to get ready."""
+
     async def generate(self, request: Request) -> Completion:
         """A completion; cut at `max_tokens` with finish_reason "length".
 

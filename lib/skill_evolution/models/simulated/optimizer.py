@@ -31,10 +31,6 @@ _OVERSHOOTS = {
 _GENERAL = "Read the question twice and check the result against it before replying."
 
 
-def _named(directive: str, description: str) -> dict[str, str]:
-    return {"name": directive.replace("_", "-"), "description": description, "body": DIRECTIVES[directive].text}
-
-
 def merge_credits(system: str, user: str, chance: Chance) -> str:
     """The reply to "merge credits": a verdict by the mean credit and the votes."""
     del system, chance
@@ -43,12 +39,12 @@ def merge_credits(system: str, user: str, chance: Chance) -> str:
     partners = list(dict.fromkeys(name for c in credits for name in c["redundant_with"]))[:4]
     edits = [c["suggested_edit"] for c in credits if c["suggested_edit"]]
     edit = max(dict.fromkeys(edits), key=edits.count) if edits else None
-    verdict = "keep"
+    verdict, often = "keep", 2 * len(edits) >= len(credits)
     if mean <= LOW_UTILITY:
-        verdict = "low_utility"
+        verdict = "refine" if edit is not None and often else "low_utility"
     elif 2 * sum(c["contribution"] == "redundant" for c in credits) > len(credits):
         verdict = "redundant"
-    elif edit is not None and 2 * len(edits) >= len(credits):
+    elif edit is not None and often:
         verdict = "refine"
     summary = f"mean credit {mean:+.2f} over {document['questions']} questions"
     return json.dumps(
@@ -96,20 +92,19 @@ def write_skill(system: str, user: str, chance: Chance) -> str:
         for directive, _ in recognise(pattern["missing_capability"]):
             if directive.key not in there:
                 return json.dumps(_skill(directive.key, pattern, chance), ensure_ascii=False)
-    first: dict[str, Any] = document["patterns"][0]
-    skill = {
-        "name": "careful-work",
-        "description": f"When work tends to fail: {first['missing_capability']}.",
-        "body": _GENERAL,
-    }
-    return json.dumps(skill, ensure_ascii=False)
+    return json.dumps(_written("careful-work", document["patterns"][0], _GENERAL), ensure_ascii=False)
 
 
 def _skill(key: str, pattern: dict[str, Any], chance: Chance) -> dict[str, str]:
-    options = [key, _OVERSHOOTS[key]] if key in _OVERSHOOTS else [key]
-    weights = [1 - OVERSHOOT, OVERSHOOT][: len(options)]
-    chosen = chance.pick("write", options, weights)
-    return _named(chosen, f"For cases like these: {pattern['missing_capability']}.")
+    overshoot = _OVERSHOOTS[key]
+    chosen = chance.pick("write", [key, overshoot], [1 - OVERSHOOT, OVERSHOOT])
+    return _written(chosen.replace("_", "-"), pattern, DIRECTIVES[chosen].text)
+
+
+def _written(name: str, pattern: dict[str, Any], body: str) -> dict[str, str]:
+    """A skill's reply. The description tells where it came from and asks for nothing."""
+    kind = pattern["failure_type"].replace("_", " ")
+    return {"name": name, "description": f"For questions like those that went wrong before ({kind}).", "body": body}
 
 
 TASKS = {

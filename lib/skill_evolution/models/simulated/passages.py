@@ -36,8 +36,10 @@ def _scores(query: Query, lines: tuple[Line, ...]) -> dict[Line, float]:
     titles = [words.parse(line.group).content for line in lines]
     frequency = Counter(stem for content in contents for stem in content & query.content)
     weight = {stem: math.log(1 + len(lines) / (1 + frequency[stem])) for stem in query.content}
+    # fsum: the order in which a set is walked must not decide between lines that share the same words
     return {
-        line: sum(weight[s] for s in content & query.content) + 0.5 * sum(weight[s] for s in (title - content) & query.content)
+        line: math.fsum(weight[s] for s in content & query.content)
+        + 0.5 * math.fsum(weight[s] for s in (title - content) & query.content)
         for line, content, title in zip(lines, contents, titles, strict=True)
     }
 
@@ -46,17 +48,21 @@ def _compared(query: Query, lines: Sequence[Line]) -> list[str]:
     """Titles of the passages about things that a comparing question names, in the question's order."""
     if query.kind not in ("choice", "yes_no") and "both" not in query.text and " or " not in query.text:
         return []
-    titles = {line.group for line in lines if mentions(query.text, line.group)}
-    return sorted(titles, key=lambda title: query.text.find(title.split(" (")[0]))
+    named: dict[str, str] = {}
+    for title in dict.fromkeys(line.group for line in lines):
+        name = title.split(" (")[0]
+        if mentions(query.text, title) and (name not in named or title == name):
+            named[name] = title  # a plain title before "Name (film)" and the like
+    return [named[name] for name in sorted(named, key=query.text.find)]
 
 
-def _for_entities(
-    query: Query, titles: Sequence[str], lines: Sequence[Line], policy: Policy
-) -> list[Line]:
+def _for_entities(query: Query, titles: Sequence[str], lines: Sequence[Line], policy: Policy) -> list[Line]:
     """The best sentence about each compared thing, or about the first one alone."""
     narrow = policy.does("one_passage_only")
     wanted = titles if not narrow and policy.does("both_entities") else titles[:1]
-    return [max((line for line in lines if line.group == title), key=lambda line: _telling(query, line)) for title in wanted]
+    return [
+        max((line for line in lines if line.group == title), key=lambda line: _telling(query, line)) for title in wanted
+    ]
 
 
 def _telling(query: Query, line: Line) -> float:

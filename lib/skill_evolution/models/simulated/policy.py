@@ -1,10 +1,31 @@
 """Which behaviours a call shows: the directives of the shown skills against chance, and what is recorded as used."""
 
-from skill_evolution.models.simulated.chance import Chance
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+from skill_evolution.models.simulated.chance import Chance, uniform
 from skill_evolution.models.simulated.directives import DIRECTIVES, FOLLOWED
 
 MENTIONED = 0.3
 """Probability that a skill which the reader doesn't understand is named as used all the same."""
+
+
+SPREAD = 1.5
+"""Standard deviation, in logits, of how readily a behaviour comes on one question or another (our choice)."""
+
+
+@lru_cache(maxsize=65536)
+def inclined(p: float, key: str, question: str) -> float:
+    """A behaviour's probability on one question: the logit of `p` moved by an amount that belongs to the two.
+
+    Questions differ in what they bring out in a reader: on some it does the right thing unasked even when it is
+    greedy, on some it overlooks a skill. Certain behaviours stay certain.
+    """
+    if p in (0.0, 1.0):
+        return p
+    move = SPREAD * NormalDist().inv_cdf(max(uniform("inclined", key, question), 1e-12))
+    return 1 / (1 + (1 - p) / p * math.exp(-move))
 
 
 class Policy:
@@ -32,7 +53,8 @@ class Policy:
         return True
 
     def _wants(self, key: str) -> bool:
-        return self._chance.follows(key, FOLLOWED if key in self._asked else DIRECTIVES[key].spontaneous)
+        p = FOLLOWED if key in self._asked else DIRECTIVES[key].spontaneous
+        return self._chance.follows(key, inclined(p, key, self._question))
 
     def _yields(self, key: str, other: str) -> bool:
         """Whether a followed opponent prevails: always over a spontaneous behaviour, else by an even draw."""

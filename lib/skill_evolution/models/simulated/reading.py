@@ -73,7 +73,7 @@ def read_brief(system: str) -> Brief:
     return Brief(kind, answers, int(limit[1]) if limit else 6, skills)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=8192)
 def read_lines(text: str) -> tuple[Line, ...]:
     """The citable lines of a text, in order, each id once; a line without an id is left out."""
     lines: dict[str, Line] = {}
@@ -85,7 +85,7 @@ def read_lines(text: str) -> tuple[Line, ...]:
     return tuple(lines.values())
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def read_user(user: str) -> tuple[str, str, tuple[str, ...]]:
     """A user message's question, passages ("" if none) and earlier hand-overs."""
     question = _QUESTION.search(user)
@@ -95,25 +95,26 @@ def read_user(user: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 _LIKELY = re.compile(r"^(?:would|might|could)\b|\b(?:likely|probably|might|potentially|would be a)\b", re.IGNORECASE)
-_YES_NO = re.compile(
-    r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
-)
+_YES_NO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
 _WHEN = re.compile(r"^when\b|\b(?:what|which|on which|on what) (?:date|day|month)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:what|which) year\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\bhow (?:many|much|old|long|often|far|tall|high|large|deep)\b", re.IGNORECASE)
 _LIST = re.compile(
-    r"^(?:[Ww]hat|[Ww]hich)(?: (?:kinds?|types?) of)?(?: (?!do |did |does )[a-z]+){0,3}? (?!does|was|is\b|has)[a-z]{3,}(?<![sui])s\b(?! the\b)"
+    r"^(?:[Ww]hat|[Ww]hich)(?: (?:kinds?|types?) of)?(?: (?!do |did |does )[a-z]+){0,3}?"
+    r" (?!does|was|is\b|has)[a-z]{3,}(?<![sui])s\b(?! the\b)"
     r"|\b[a-z]+ and (?:(?:at|from|in|on) )?(?:the )?[a-z][a-z ]*\?$"
 )
 _NAME = re.compile(
-    r"^(?:who|whose|whom|where)\b|\b(?:what|which|whose) (?:\w+ )?(?:city|town|village|country|county|state|river|lake|island|band|"
+    r"^(?:who|whose|whom|where)\b"
+    r"|\b(?:what|which|whose) (?:\w+ )?(?:city|town|village|country|county|state|river|lake|island|band|"
     r"book|novel|film|magazine|school|university|college|company|museum|street|person|singer|composer|harbou?r|region)\b",
     re.IGNORECASE,
 )
 _OR = re.compile(r"([\w'’ .-]+?),? or (?:an? |the )?([\w'’ .-]+?)\s*\?", re.IGNORECASE)
 _ASIDE = frozenset(
     words.stem(word)
-    for word in ["likely", "probably", "might", "would", "person", "year", "date", "day", "month", "city", "town", "village", "country", "kind", "type", "name", "both", "many", "much", "long", "often", "old", "interested", "prefer", "rather", "good", "suitable", "become", "consider", "considered"]
+    for word in """likely probably might would person year date day month city town village country kind type name both
+    many much long often old interested prefer rather good suitable become consider considered""".split()  # noqa: SIM905
 )
 """Words of questions that say what kind of answer is wanted, not what evidence to look for."""
 
@@ -129,17 +130,21 @@ def read_question(text: str) -> Query:
     plain = [
         index
         for index, low in enumerate(sentence.lowers)
-        if index not in in_name and sentence.stems[index] in sentence.content and sentence.stems[index] not in _ASIDE
-        and low not in words.FILLERS and index > 0
+        if index not in in_name
+        and sentence.stems[index] in sentence.content
+        and sentence.stems[index] not in _ASIDE
+        and low not in words.FILLERS
+        and index > 0
     ]
     keywords = tuple(dict.fromkeys(sorted((sentence.lowers[i] for i in plain), key=len, reverse=True)))
     content = frozenset(sentence.stems[i] for i in plain) | name_stems
-    return Query(
-        text, _kind(text), content, keywords, names, name_stems, _options(text), _phrase(sentence, plain)
-    )
+    return Query(text, _kind(text), content, keywords, names, name_stems, _options(text), _phrase(sentence, plain))
 
 
-_OPENERS = frozenset(["what", "which", "who", "whose", "whom", "where", "when", "why", "how", "in", "on", "at", "for", "is", "are", "was", "were", "do", "does", "did", "has", "have", "had", "can", "could", "will", "would", "should"])  # fmt: skip
+_OPENERS = frozenset(
+    """what which who whose whom where when why how in on at for is are was were do does did has have had can could will
+    would should""".split()  # noqa: SIM905
+)
 
 
 def _kind(text: str) -> AnswerKind:
@@ -169,9 +174,7 @@ def _options(text: str) -> tuple[str, str] | None:
     names = [left[a:b] for a, b in _name_spans(left)]
     if right[:1].isupper() and names:
         return names[-1], right.strip()
-    size = len(right.split())
-    tail = re.split(r"\b(?:an?|the|in|to|for|prefer|of)\s+", left)[-1].split()
-    return " ".join(tail[-max(size, 3) :]), right.strip()
+    return " ".join(left.split()[-len(right.split()) :]), right.strip()
 
 
 def _name_spans(text: str) -> list[tuple[int, int]]:

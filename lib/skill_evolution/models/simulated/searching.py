@@ -11,7 +11,9 @@ from skill_evolution.models.simulated.reading import Brief, Line, Query, read_li
 
 _GREP = re.compile(r"<grep>(.*?)</grep>", re.DOTALL)
 _LEFT = re.compile(r"^Searches left: (\d+)", re.MULTILINE)
-_SUBJECT = re.compile(r"\b(?:did|does|do|is|was|has|have|had|would|will|might|could|can|are|were|both)\s+([A-Z]\w+)|\b([A-Z]\w+)['’]s\b")
+_SUBJECT = re.compile(
+    r"\b(?:did|does|do|is|was|has|have|had|would|will|might|could|can|are|were|both)\s+([A-Z]\w+)|\b([A-Z]\w+)['’]s\b"
+)
 _IDS = r"\[("
 
 
@@ -40,9 +42,9 @@ def search_terms(query: Query) -> tuple[str, ...]:
 
 
 def _first_pattern(query: Query, terms: tuple[str, ...], policy: Policy) -> str:
-    if policy.does("exact_phrase_only") and query.phrase:
+    if query.phrase and policy.does("exact_phrase_only"):
         return rf"\b{re.escape(query.phrase.lower())}\b"
-    single = policy.does("one_keyword_only")
+    single = len(terms) > 1 and policy.does("one_keyword_only")
     chosen = terms[: 1 if single else 2]
     return _pattern(chosen, stems=policy.does("stem_search"))
 
@@ -96,7 +98,7 @@ def _session(line: Line) -> int:
 
 
 def _selected(query: Query, hits: list[Line], near: list[Line], limit: int, policy: Policy) -> list[Line]:
-    """The turns to hand over: the best hit or all of them, each question followed by its reply, then other neighbours."""
+    """The best hit or all of them, each question followed by its reply, then the other neighbours."""
     if not hits:
         return []
     if policy.does("first_match_only"):
@@ -105,7 +107,7 @@ def _selected(query: Query, hits: list[Line], near: list[Line], limit: int, poli
         latest = max(_session(hit) for hit in hits)
         hits = [hit for hit in hits if _session(hit) == latest]
     ranked = _fitting(query, hits, 0.4)
-    kept = ranked if policy.does("quote_all") else ranked[:1]
+    kept = ranked if len(ranked) > 1 and policy.does("quote_all") else ranked[:1]
     beside = {line.id: line for line in near}
     chosen: dict[str, Line] = {}
     for hit in kept:

@@ -7,25 +7,36 @@ from functools import lru_cache
 WORD = re.compile(r"[A-Za-zÀ-ÿ]+(?:['’-][A-Za-zÀ-ÿ]+)*|\d+(?:[.,]\d+)*(?:st|nd|rd|th|s)?\b|\d+")
 
 FUNCTION_WORDS = frozenset(
-    ["a", "an", "the", "and", "or", "but", "nor", "so", "yet", "if", "then", "than", "that", "this", "these", "those", "there", "here", "it", "its", "he", "she", "they", "them", "his", "her", "hers", "their", "theirs", "we", "us", "our", "ours", "you", "your", "yours", "i", "me", "my", "mine", "myself", "him", "himself", "herself", "itself", "themselves", "who", "whom", "whose", "which", "what", "when", "where", "why", "how", "is", "are", "was", "were", "be", "been", "being", "am", "do", "does", "did", "done", "doing", "has", "have", "had", "having", "can", "could", "will", "would", "shall", "should", "may", "might", "must", "of", "in", "on", "at", "by", "for", "from", "to", "into", "onto", "with", "without", "within", "about", "over", "under", "after", "before", "during", "between", "among", "through", "as", "not", "no", "nor", "too", "very", "also", "just", "only", "both", "either", "each", "any", "some", "all", "most", "more", "many", "much", "such", "same", "own", "other", "another", "up", "down", "out", "off", "again", "once", "ever", "never", "s", "t", "ll", "re", "ve", "d", "m"]
+    """a an the and or but nor so yet if then than that this these those there here it its he she they them his
+    her hers their theirs we us our ours you your yours i me my mine myself him himself herself itself
+    themselves who whom whose which what when where why how is are was were be been being am do does did done
+    doing has have had having can could will would shall should may might must of in on at by for from to into
+    onto with without within about over under after before during between among through as because since while
+    until not no nor too very also just only both either each any some all most more many much such same own
+    other another up down out off again once ever never s t ll re ve d m it's i'm i've we've that's don't
+    didn't can't couldn't i'd i'll we're you're""".split()  # noqa: SIM905
 )
 """Closed-class words: never a keyword and never part of an answer on their own."""
 
 FILLERS = frozenset(
-    ["yes", "yeah", "yep", "oh", "wow", "hey", "hi", "hello", "thanks", "thank", "well", "really", "actually", "finally", "sure", "great", "good", "nice", "cool", "awesome", "amazing", "glad", "happy", "know", "think", "guess", "mean", "say", "said", "says", "tell", "told", "get", "got", "gets", "getting", "go", "goes", "going", "went", "gone", "make", "made", "makes", "come", "came", "take", "took", "thing", "things", "lot", "bit", "way", "kind", "sort", "end", "ended", "day", "time", "today", "lately", "recently", "still", "always", "now", "even", "like", "love", "loved", "enjoy", "enjoyed", "want", "wanted", "try", "tried", "start", "started", "keep", "kept", "let", "lets", "maybe", "quite", "pretty", "back", "around", "course", "absolutely", "definitely", "totally", "sounds", "sound", "look", "looks", "called", "named", "name", "names", "turned", "settled", "picked", "chose", "new", "one", "ones", "something", "anything", "everything", "nothing", "someone", "people", "it's", "i'm", "i've", "we've", "that's", "don't", "didn't", "can't", "couldn't", "i'd", "i'll", "we're", "you're"]
+    """yes yeah yep oh wow hey hi hello thanks thank well really actually finally sure great good nice cool
+    awesome amazing wonderful lovely glad happy know think guess mean say said says tell told get got gets
+    getting go goes going went gone make made makes come came take took thing things lot bit way kind sort end
+    ended day days time today lately recently still always now even like love loved enjoy enjoyed want wanted
+    try tried start started keep kept let lets maybe quite pretty back around course absolutely definitely
+    totally sounds sound look looks called named name names turned settled picked chose new one ones something
+    anything everything nothing someone nobody somebody everybody everyone people every evening evenings
+    morning mornings week weeks weekend month year years yesterday tomorrow tonight first next last ago""".split()  # noqa: SIM905
 )
 """Frequent words of talk that carry no answer on their own."""
 
-_IRREGULAR = {
-    form: base
-    for line in """buy bought|go went gone goes|make made|take took taken|give gave given|find found|win won|write wrote written
-        sell sold|choose chose chosen|begin began begun|teach taught|lead led|grow grew grown|build built|draw drew drawn|sing sang sung
-        eat ate eaten|keep kept|tell told|meet met|run ran running|swim swam swum|ride rode ridden|leave left|lose lost|see saw seen
-        bring brought|catch caught|sew sewn|break broke broken|wear wore worn|speak spoke spoken|drive drove driven|fly flew flown
-        child children|bake baked baking|knit knitted knitting|get got getting gotten""".replace("\n", "|").split("|")
-    for base, *forms in [line.split()]
-    for form in [base, *forms]
-}
+_IRREGULAR_VERBS = """buy bought|go went gone goes|make made|take took taken|give gave given|find found|win won
+    write wrote written|sell sold|choose chose chosen|begin began begun|teach taught|lead led
+    grow grew grown|build built|draw drew drawn|sing sang sung|eat ate eaten|keep kept|tell told|meet met
+    run ran running|swim swam swum|ride rode ridden|leave left|lose lost|see saw seen|bring brought
+    catch caught|sew sewn|break broke broken|wear wore worn|speak spoke spoken|drive drove driven
+    fly flew flown|child children|get got getting gotten"""
+_IRREGULAR = {form: line.split()[0] for line in _IRREGULAR_VERBS.replace("\n", "|").split("|") for form in line.split()}
 _SUFFIXES = ("ations", "ation", "ingly", "ings", "ing", "edly", "ies", "ied", "ions", "ion", "ed", "es", "ly", "s")
 
 
@@ -130,7 +141,7 @@ def _gap(sentence: Sentence, last: int, index: int) -> bool:
     """Whether more than blanks, joining words or a full stop of an initial stand between two words."""
     between = sentence.text[sentence.spans[last][1] : sentence.spans[index][0]]
     stop = "." in between and len(sentence.words[last]) > 2
-    return stop or any(mark in between for mark in ",;:()\"“”?!—")
+    return stop or any(mark in between for mark in ',;:()"“”?!—')
 
 
 def _opens_name(sentence: Sentence, index: int) -> bool:
@@ -140,4 +151,5 @@ def _opens_name(sentence: Sentence, index: int) -> bool:
     after = sentence.words[index + 1]
     if after[0].isupper():
         return True
-    return sentence.lowers[index + 1] == "the" and index + 2 < len(sentence.words) and sentence.words[index + 2][0].isupper()
+    two_on = sentence.words[index + 2] if index + 2 < len(sentence.words) else "-"
+    return sentence.lowers[index + 1] == "the" and two_on[0].isupper()

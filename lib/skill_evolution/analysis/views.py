@@ -1,0 +1,119 @@
+"""Views of one iteration for the notebooks: the group, the critic's items, edits as diffs, the gate."""
+
+import difflib
+import html
+import platform
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+
+import pandas as pd
+from IPython.display import HTML
+
+from skill_evolution.config import Config
+from skill_evolution.feedback import Feedback
+from skill_evolution.gate import GateResult
+from skill_evolution.operators import Change
+from skill_evolution.rollouts import Group
+from skill_evolution.teams import NO_ANSWER, Libraries, Step
+
+_PACKAGES = ("skill-evolution", "numpy", "scipy", "pandas", "matplotlib", "pydantic", "papermill")
+_COLOURS = {"+": "#e2f3e6", "-": "#fae3e3", "@": "#eef1f6"}
+
+
+def versions(config: Config | None = None) -> pd.DataFrame:
+    """Versions of Python and of the packages that figures depend on; with a config, its profile and models."""
+    rows = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
+    if config is not None:
+        rows |= {"profile": config.profile, "model": config.label}
+    return pd.DataFrame(rows.items(), columns=["package", "version"])
+
+
+def group_table(group: Group) -> pd.DataFrame:
+    """One row a rollout: what was searched and handed over, the answer, reward, advantage and recorded use."""
+    return pd.DataFrame(
+        [
+            {
+                "rollout": number,
+                "searched": _texts(t.execution.steps, "call") if t.execution else None,
+                "handed over": _texts(t.execution.steps, "handover") if t.execution else None,
+                "answer": (t.execution.answer or NO_ANSWER) if t.execution else t.error,
+                "reward": t.reward,
+                "advantage": advantage,
+                "skills used": ", ".join(n for names in t.execution.used.values() for n in names)
+                if t.execution
+                else None,
+            }
+            for number, (t, advantage) in enumerate(zip(group.trajectories, group.advantages, strict=True), start=1)
+        ]
+    )
+
+
+def _texts(steps: Sequence[Step], kind: str) -> str:
+    texts = [step.text for step in steps if step.kind == kind]
+    return " · ".join(t.replace(f"<{tag}>", "").replace(f"</{tag}>", "") for t in texts for tag in [_TAGS[kind]])
+
+
+_TAGS = {"call": "grep", "handover": "handover"}
+
+
+def feedback_table(feedback: Feedback) -> pd.DataFrame:
+    """One row an item of the critic's reply: what it says, and whether it passed the checks or why not."""
+    credits = [("credit", c.agent, c.skill, f"{c.value:+.2f} ({c.contribution})") for c in feedback.credits]
+    diagnoses = [
+        ("diagnosis", d.agent, d.skill, f"{d.failure_type} → {d.action}: {d.suggestion} “{d.quotes[0]}”")
+        for d in feedback.diagnoses
+    ]
+    needs = [("induction evidence", n.agent, None, f"{n.failure_type}: {n.capability}") for n in feedback.needs]
+    rows = [(*item, "passed") for item in (*credits, *diagnoses, *needs)]
+    rows += [("rejected", None, None, r.item, r.reason) for r in feedback.rejections]
+    return pd.DataFrame(rows, columns=["item", "agent", "skill", "what it says", "check"])
+
+
+def gate_table(result: GateResult, delta: float) -> pd.DataFrame:
+    """One row a team that was validated: its score, the score it had to reach, and what became of it."""
+    bar = None if result.base.mean is None else result.base.mean - delta
+    rows = [("before the update", result.base.mean, None, None)]
+    for agent, outcome in result.outcomes.items():
+        if outcome.score is not None:
+            fate = "kept" if outcome.accepted else "rejected"
+            rows.append((f"with the candidate of {agent}", outcome.score.mean, bar, fate))
+    rows.append(("assembled", result.assembled.mean, None, "goes on"))
+    return pd.DataFrame(rows, columns=["team", "mean reward", "needed", "outcome"])
+
+
+def library_table(libraries: Libraries) -> pd.DataFrame:
+    """One row a skill of every agent: what it says, who wrote it, its utility and how often its use was recorded."""
+    rows = [
+        {
+            "agent": agent,
+            "skill": skill.name,
+            "description": skill.description,
+            "body": skill.body,
+            "provenance": skill.provenance,
+            "utility": skill.utility,
+            "uses": skill.invocations,
+        }
+        for agent, library in libraries.items()
+        for skill in library
+    ]
+    return pd.DataFrame(rows, columns=["agent", "skill", "description", "body", "provenance", "utility", "uses"])
+
+
+def show_changes(changes: Iterable[Change]) -> HTML:
+    """Every change of a library as a coloured diff of the skill's text, with operator and evidence above it."""
+    return HTML("\n".join(_diff(change) for change in changes) or "<p>No library changed.</p>")
+
+
+def _diff(change: Change) -> str:
+    record = change.record
+    lines = difflib.unified_diff(record.before.splitlines(), record.after.splitlines(), "before", "after", lineterm="")
+    shown = "".join(
+        f'<div style="background:{_COLOURS.get(line[:1], "none")};white-space:pre-wrap">{html.escape(line)}&nbsp;</div>'
+        for line in lines
+    )
+    title = f"{change.agent}: {change.operator} <code>{html.escape(change.skill)}</code>"
+    evidence = f"{len(record.evidence)} questions" if record.evidence else "no questions"
+    return (
+        f"<h4>{title} (iteration {record.iteration}, from {evidence})</h4>"
+        f'<div style="font-family:monospace;font-size:90%;text-align:left">{shown}</div>'
+    )
