@@ -239,3 +239,12 @@ async def test_conditioned_on_labels_patterns_do_not_reach_across_categories():
     conditioned, _ = await aggregated(*feedbacks, label_conditioned=True)
     assert [(p.support, p.category) for p in plain.patterns] == [(2, None)]
     assert [(p.support, p.category) for p in conditioned.patterns] == [(1, "odd"), (1, "even")]
+
+
+async def test_needs_that_are_not_grouped_are_passed_on_one_by_one_as_they_come():
+    feedbacks = [feedback(question=q, needs=[need(q, "cite dates")]) for q in ("q2", "q1")]
+    alone, _ = await aggregated(*feedbacks, group_patterns=False)
+    assert [(p.questions, p.capability, p.support) for p in alone.patterns] == [
+        (("q2",), "cite dates", 1),
+        (("q1",), "cite dates", 1),
+    ]

@@ -1,11 +1,15 @@
 """Checks of a critic's items: what they name and quote must be there."""
 
+from dataclasses import replace
+
 import pytest
 import toy
 from pydantic import ValidationError
 
 from skill_evolution.checks import Checker, Citation, QuotedCitation
 from skill_evolution.feedback import Action, FailureType
+from skill_evolution.skills import SkillLibrary
+from skill_evolution.teams import Team
 
 
 def checker(*, skills: int = 2, used: dict[str, tuple[str, ...]] | None = None) -> Checker:
@@ -102,6 +106,12 @@ PLACES: dict[FailureType, tuple[str, ...]] = {
 def test_a_failure_is_laid_only_at_an_agent_that_can_have_made_it(failure_type: FailureType, agent: str):
     found = checker().action(agent, failure_type, "none", None, [])
     assert found == (None if agent in PLACES[failure_type] else "action_not_allowed")
+
+
+def test_a_team_of_one_can_miss_and_drop_what_it_searches_itself():
+    team = Team("alone", (replace(toy.TEAM.roles[1], agent="agent_1"),))
+    alone = Checker(team, {"agent_1": SkillLibrary("agent_1")}, toy.group(0.0))
+    assert alone.action("agent_1", "retrieval_miss", "induce", None, []) is None
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 import toy
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skill_evolution.critic import GroupCritic, GroupReply, PlainReply, question_key
+from skill_evolution.checks import Checker
+from skill_evolution.critic import GroupCritic, GroupReply, PlainReply, question_key, read_reply
 from skill_evolution.feedback import Credit, Feedback, Need
 from skill_evolution.models.base import Completion, ModelError
 from skill_evolution.models.scripted import ScriptedModel
@@ -165,9 +168,7 @@ async def test_what_passes_becomes_feedback():
         (0.5, "none", "helped"),
     ],
 )
-async def test_a_diagnosis_tells_what_to_do_with_a_credited_skill(
-    credit: float | None, action: str, contribution: str
-):
+async def test_a_diagnosis_tells_what_to_do_with_a_credited_skill(credit: float | None, action: str, contribution: str):
     item = {**DIAGNOSIS, "action": action, "redundant_with": ["look"] if action == "consolidate" else []}
     credits = [] if credit is None else [{**CREDIT, "credit": credit}]
     (found,) = (await judge({"credits": credits, "diagnoses": [item]})).credits
@@ -218,7 +219,7 @@ async def test_without_structured_diagnosis_only_credits_and_feedback_are_asked_
     feedback = await GroupCritic(toy.TEAM, structured_diagnosis=False)(GROUP, LIBRARIES, caller)
     (request,) = model.requests
     assert request.schema == PlainReply.model_json_schema()
-    assert set(request.schema["properties"]) == {"credits", "feedback"}
+    assert set((request.schema or {})["properties"]) == {"credits", "feedback"}
     system = request.messages[0].content.split("# Team")[0]
     assert not any(word in system for word in ("diagnos", "induction", "Failure types", "Actions:", "quote"))
     assert feedback.needs == (Need(KEY, "agent_1", "unspecified", "search again"),)
@@ -252,3 +253,24 @@ def test_the_same_question_has_one_key_and_another_conversation_another():
     again = type(first)("other-id", "which  colour HAS train box 1?", "blue", "odd", group="train")
     elsewhere = type(first)("other-id", first.text, "blue", "odd", group="conv-2")
     assert question_key(first) == question_key(again) != question_key(elsewhere)
+
+
+NAMES = st.sampled_from(["agent_1", "agent_2", "find", "look", "short", "refine", "prune", "induce", "none", "other"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | NAMES
+JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES | st.text(), inner))
+GOOD = {"credits": CREDIT, "feedback": {"agent": "agent_1", "summary": "s"}, "induction": NEED, "diagnoses": DIAGNOSIS}
+
+
+@given(st.data())
+def test_no_reply_raises_and_only_what_is_there_is_credited(data: st.DataObject):
+    """Good items with fields exchanged for anything that JSON can hold, and anything beside them."""
+    reply: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from([*GOOD, "x"]), JSON, max_size=2))
+    for field in data.draw(st.sets(st.sampled_from(sorted(GOOD)))):
+        changed = data.draw(st.sampled_from(sorted(GOOD[field])))
+        reply[field] = [{**GOOD[field], changed: data.draw(JSON)}, GOOD[field]]
+    feedback = read_reply(reply, Checker(toy.TEAM, LIBRARIES, GROUP), structured=data.draw(st.booleans()))
+    for item in feedback.credits:
+        assert LIBRARIES[item.agent].get(item.skill)
+        assert -1 <= item.value <= 1
+    assert all(need.agent in LIBRARIES for need in feedback.needs)
+    assert all(quote for item in feedback.diagnoses for quote in item.quotes)

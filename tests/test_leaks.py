@@ -57,6 +57,11 @@ def test_texts_of_two_lines_do_not_make_one_stretch():
     assert check.found("one two three four five six seven eight") is None
 
 
+def test_documents_of_one_group_are_all_looked_at():
+    check = LeakCheck([asked("x", document=(STRETCH,)), asked("x", document=("something else",))])
+    assert check.found(STRETCH) is not None
+
+
 def test_what_stood_there_before_is_not_the_new_texts_leak():
     check = LeakCheck([asked("Ann"), asked("Marie Curie"), asked("x", STRETCH)])
     assert check.found("Ask Ann about Marie Curie.", before="Ann knew Marie Curie.") is None

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -326,7 +326,7 @@ asyncio.run(main())
 """
 
 
-def _killed_after(lines: int, path: Path, before: Callable[[], None] = lambda: None) -> list[int]:
+def _killed_after(lines: int, path: Path) -> list[int]:
     """Run the writer, kill it once it has said so many lines, and return all the numbers that it said."""
     process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -344,7 +344,6 @@ async def test_every_call_that_was_reported_is_there_after_a_kill(tmp_path: Path
     said = _killed_after(lines, path)
     ledger = Ledger(path)
     replayed = RecordedModel(ScriptedModel(), ledger)
-    replayed.model.name = "scripted"  # type: ignore[misc]
     for number in said:
         request = Request((Message("user", "u" * number),), Sampling(), "p", f"train/{number}")
         assert (await replayed.generate(request)).text == f"reply to train/{number}"

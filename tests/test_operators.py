@@ -1,16 +1,21 @@
 """Operators: what they change, in which case they refuse, and the record of it."""
 
+import asyncio
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 import toy
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skill_evolution.aggregation import Pattern, Verdict
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.models.base import Completion, ModelError
 from skill_evolution.models.scripted import ScriptedModel
 from skill_evolution.operators import BODY, Change, HardCase, Workshop, redundant_groups
-from skill_evolution.skills import Skill, SkillLibrary
+from skill_evolution.skills import Skill, SkillLibrary, load_library, save_library
 
 TRAIN = (toy.question(1), toy.question(2))
 BODY_TEXT = "Search once. Then stop. Then write."
@@ -292,3 +297,22 @@ async def test_the_same_reply_for_two_agents_makes_two_ids():
     await one.induce([pattern()], [], cap=8)
     await other.induce([pattern()], [], cap=8)
     assert one.library.skills[0].id != other.library.skills[0].id
+
+
+ODD = ["---", "a: b", "'", "# x", "\x00", "\x85\u2028", "\ud800", " \n\t", "null", "1"]
+TEXT = st.text(max_size=40) | st.sampled_from(ODD)
+
+
+@given(name=TEXT, description=TEXT, body=TEXT, text=TEXT)
+def test_whatever_a_model_writes_is_refused_or_can_be_saved_and_loaded(
+    name: str, description: str, body: str, text: str
+):
+    written = {"name": name, "description": description, "body": body}
+    edits = edit("insert_after", "Say A.", text)
+    shop, _ = workshop(edits, written, skills=SKILLS)
+    asyncio.run(shop.refine([verdict("a")]))
+    asyncio.run(shop.induce([pattern()], [], cap=8))
+    assert len(shop.changes) + len(shop.rejections) == 2
+    with tempfile.TemporaryDirectory() as folder:
+        save_library(shop.library, Path(folder) / "agent_1")
+        assert load_library(Path(folder) / "agent_1", "agent_1") == shop.library

@@ -2,17 +2,22 @@
 
 import asyncio
 import hashlib
+import itertools
 import json
+import os
 import random
 import re
+import signal
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from skill_evolution.benchmarks.base import Question, QuestionSet
+from skill_evolution.benchmarks.synthetic import write_demo_data
 from skill_evolution.config import Config
 from skill_evolution.evolution import Models
-from skill_evolution.experiments import atrain
+from skill_evolution.experiments import atrain, train
 from skill_evolution.feedback import Credit
 from skill_evolution.models.base import Completion, ModelError, Request
 from skill_evolution.models.scripted import ScriptedModel
@@ -23,6 +28,7 @@ from skill_evolution.teams import Execution, Role, Step, Team
 
 COLOURS = ("green", "blue", "red", "amber", "white")
 CAREFUL = "Be careful"  # a skill that says so makes the toy answerer better
+IDLE = "Do nothing"  # a skill that says so is never named as used
 TEAM = Team(
     "toy",
     (
@@ -124,7 +130,7 @@ class ToyModel:
         replies: Mapping[str, Answer] | None = None,
         *,
         fail: Callable[[Request], bool] = lambda request: False,
-        skilled: tuple[float, float] = (0.9, 0.4),
+        skilled: tuple[float, float] = (0.9, 0.6),
         name: str = "toy",
     ) -> None:
         self.name = name
@@ -146,7 +152,8 @@ class ToyModel:
             title = system.split("\n", 1)[0].removeprefix("# Task:").strip()
             reply = self.tasks[title](json.loads(user), request)
             return Completion(reply if isinstance(reply, str) else json.dumps(reply))
-        names = ", ".join(re.findall(r'<skill name="([^"]+)">', system)) or "none"
+        skills = re.findall(r'<skill name="([^"]+)">(.*?)</skill>', system, re.DOTALL)
+        names = ", ".join(name for name, text in skills if IDLE not in text) or "none"
         return Completion(f"{self._act(system, user, request)}\n<skills_used>{names}</skills_used>")
 
     def _act(self, system: str, user: str, request: Request) -> str:
@@ -254,3 +261,55 @@ def results(folder: Path) -> dict[str, bytes]:
     names = ("config.json", "calls.sqlite", "calls.sqlite-wal", "calls.sqlite-shm", ".lock")
     files = (path for path in folder.rglob("*") if path.is_file() and path.name not in names)
     return {str(f.relative_to(folder)): f.read_bytes() for f in files if not f.name.endswith(".tmp")}
+
+
+class Paced(ToyModel):
+    """The toy model with a server's manners: a call takes a moment, and only a few run at once."""
+
+    async def generate(self, request: Request) -> Completion:
+        """The toy model's completion, after two milliseconds."""
+        if not hasattr(self, "limit"):
+            self.limit = asyncio.Semaphore(4)
+        async with self.limit:
+            await asyncio.sleep(0.002)
+            return await super().generate(request)
+
+
+def train_paced(folder: Path, root: Path) -> None:
+    """A run long enough to be killed in the middle; for a process of its own."""
+    settings = config(folder, iterations=3, group_size=3)
+    asyncio.run(run(settings, Paced(), root, questions=benchmark(train=5)))
+
+
+def train_until_rename(folder: Path, root: Path, number: int) -> None:
+    """`train_paced`, killed just before its n-th file or folder is renamed; for a process of its own."""
+    left = itertools.count(1)
+
+    def dying(rename: Any) -> Any:
+        def wrapped(self: Path, target: Any) -> Any:
+            if next(left) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return rename(self, target)
+
+        return wrapped
+
+    Path.replace, Path.rename = dying(Path.replace), dying(Path.rename)  # type: ignore[method-assign]
+    train_paced(folder, root)
+
+
+def simulated_config(folder: Path, name: Any, **fields: Any) -> Config:
+    """A few of the bundled generator's questions and the simulated reader."""
+    data = folder / f"{name}.json"
+    if not data.exists():
+        write_demo_data(folder)
+    sizes = {"n_train": 6, "n_validation": 5, "n_test": 6}
+    return Config(**{"profile": "toy", "benchmark": name, "data_path": data, **sizes, "iterations": 2, **fields})
+
+
+def train_simulated(folder: Path, root: Path, name: str = "hotpotqa") -> None:
+    """A run of the simulated reader; for a process of its own."""
+    train(simulated_config(folder, name, iterations=3, n_train=20), root=root)
+
+
+if __name__ == "__main__":
+    train_paced(Path(sys.argv[1]), Path(sys.argv[2]))

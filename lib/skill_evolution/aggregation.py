@@ -83,7 +83,12 @@ class MergeReply(Reply):
 
 
 async def aggregate(
-    feedbacks: Sequence[Feedback], libraries: Libraries, caller: Caller, *, label_conditioned: bool = False
+    feedbacks: Sequence[Feedback],
+    libraries: Libraries,
+    caller: Caller,
+    *,
+    group_patterns: bool = True,
+    label_conditioned: bool = False,
 ) -> Aggregate:
     """Verdicts and patterns of an iteration.
 
@@ -91,6 +96,7 @@ async def aggregate(
         feedbacks: one a group.
         libraries: the libraries that the groups ran under.
         caller: for the merge calls (purpose "optimizer/aggregate").
+        group_patterns: needs are grouped into patterns; else each is passed on alone, as they come (MASkills).
         label_conditioned: credits of a skill are aggregated a category, and the category with the most support
             speaks for the skill; patterns don't reach across categories (ablation; our reading of paper D).
     """
@@ -104,11 +110,12 @@ async def aggregate(
     outcomes = await asyncio.gather(
         *(_verdict(libraries[agent], skill, items, caller) for (agent, skill), items in sorted(by_skill.items()))
     )
-    patterns = group_needs(
-        (n for f in feedbacks for n in f.needs),
-        [d for f in feedbacks for d in f.diagnoses],
-        categories=categories if label_conditioned else None,
-    )
+    needs = [need for feedback in feedbacks for need in feedback.needs]
+    if group_patterns:
+        diagnoses = [diagnosis for feedback in feedbacks for diagnosis in feedback.diagnoses]
+        patterns = group_needs(needs, diagnoses, categories=categories if label_conditioned else None)
+    else:
+        patterns = [Pattern(n.agent, n.failure_type, n.capability, (n.question,)) for n in needs]
     rejections = tuple(rejection for _, rejection in outcomes if rejection)
     return Aggregate(tuple(verdict for verdict, _ in outcomes), tuple(patterns), rejections)
 

@@ -46,8 +46,8 @@ def _run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
             failure.append(error)
 
     thread = threading.Thread(target=target, name="skill-evolution")
-    thread.start()
     try:
+        thread.start()
         thread.join()
     except BaseException:  # a notebook's stop button: the coroutine must not go on unseen, nor keep its run locked
         for loop, task in running:

@@ -94,7 +94,8 @@ class Checker:
         """Whether the action is allowed for the failure type, the agent and the cited rollouts."""
         answers = next(role.answers for role in self.team.roles if role.agent == agent)
         places, actions = _ALLOWED[failure_type]
-        if answers not in places or action not in actions:
+        # In a team of one, all that goes wrong is its doing.
+        if (answers not in places and len(self.team.roles) > 1) or action not in actions:
             return "action_not_allowed"
         needs_skill = action in ("refine", "prune", "consolidate")
         if needs_skill != (skill is not None) and action != "none":

@@ -143,6 +143,8 @@ class Config(_Strict):
     """Prune at this iteration's score or below (MASkills: -0.3)."""
     induction_support: int = Field(default=2, ge=1)
     """Distinct questions that a pattern needs before a skill is induced from it (FACTS A, inferred: 2)."""
+    group_patterns: bool = True
+    """Group induction evidence into patterns over questions; off passes on single residuals, as MASkills does."""
     hard_reward: float = 0.5
     """A question is a hard case at this mean reward or below (MASkills: 0.5)."""
     library_cap: int = Field(default=8, ge=1)

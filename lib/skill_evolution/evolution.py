@@ -100,8 +100,12 @@ class Evolution:
         feedbacks = await self.feedback(number, groups, libraries)
         caller = self.caller("optimizer", number)
         aggregated = await aggregate(
-            feedbacks, libraries, caller, label_conditioned=self.config.label_conditioned
-        )  # fmt: skip
+            feedbacks,
+            libraries,
+            caller,
+            group_patterns=self.config.group_patterns,
+            label_conditioned=self.config.label_conditioned,
+        )
         base = self.record_use(libraries, groups, feedbacks)
         workshops = await self.edit(number, base, aggregated, groups, caller)
         gate = Gate(self.team, self.benchmark, self.config.gate_delta)
@@ -355,6 +359,6 @@ def make_summary(
         "test_rows": len(rows),
         "declined": sum(row["declined"] for row in rows),
         "failures": {**failures, "total": sum(failures.values())},
-        "libraries": {agent: library.names() for agent, library in libraries.items()},
+        "libraries": {agent: list(library.names()) for agent, library in libraries.items()},
         "iterations": list(iterations),
     }

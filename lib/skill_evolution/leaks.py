@@ -57,7 +57,7 @@ def _training_texts(questions: Sequence[Question]) -> Iterable[str]:
     for question in questions:
         yield question.text
         yield question.context
-    for document in {question.group: question.document for question in questions}.values():
+    for document in dict.fromkeys(question.document for question in questions):  # a conversation has many questions
         yield from document
 
 

@@ -135,7 +135,7 @@ class _Transcript:
         self.add(agent, kind, _without("skills_used", text), cut=cut)
 
     def result(self, name: Literal["handover", "answer"], text: str) -> str:
-        """The hand-over or answer that is tagged in a reply: the last that isn't empty, else all that is no search, and noted."""
+        """What a reply tags so: the last that isn't empty. Without any tag it is all that is no search, and noted."""
         tagged = _tagged(name, text)
         if not tagged:
             self.problems.append(f"untagged_{name}")

@@ -1,6 +1,11 @@
 """Frames behind the main results: which rows go together, curves over iterations, and what the calls cost."""
 
+from pathlib import Path
+
 import pandas as pd
+
+from skill_evolution.analysis.names import NAMES
+from skill_evolution.runs import write_text
 
 
 def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -11,6 +16,18 @@ def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
 def with_mixed_library(predictions: pd.DataFrame) -> pd.DataFrame:
     """LoCoMo rows under one library trained on all four categories."""
     return predictions[(predictions["benchmark"] == "locomo") & (predictions["trained_on"] == "all")]
+
+
+def grse_differences(*tables: pd.DataFrame) -> pd.DataFrame:
+    """GRSE's rows of several difference tables under one another, without the columns that say the same in each."""
+    rows = pd.concat([table[table["method"] == NAMES["grse"]] for table in tables], ignore_index=True)
+    rows = rows.sort_values("benchmark", kind="stable", ignore_index=True).drop(columns=["metric", "method"])
+    return rows.rename(columns={"baseline": "method"}).assign(method=lambda frame: "minus " + frame["method"])
+
+
+def save_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a tidy frame, whole and then renamed."""
+    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
 def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:

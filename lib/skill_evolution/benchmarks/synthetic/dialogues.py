@@ -44,6 +44,7 @@ class Draft:
     sessions: list[list[Exchange]] = field(default_factory=lambda: [[] for _ in range(SESSIONS)])
     asked: list[Asked] = field(default_factory=list)
     fillers: dict[str, Iterator[str]] = field(default_factory=dict)
+    subject: int | None = None
 
     def fill(self, pool: str) -> str:
         """A slot's next filler; none comes twice before its pool has run out."""
@@ -52,8 +53,8 @@ class Draft:
         return next(self.fillers[pool])
 
     def pair(self) -> tuple[str, str]:
-        """The one a question is about, and the other one."""
-        first = self.rng.random() < 0.5
+        """The one a question is about, and the other one; either of them while no subject is set."""
+        first = self.rng.random() < 0.5 if self.subject is None else self.subject == 0
         return self.speakers if first else (self.speakers[1], self.speakers[0])
 
     def place(self, exchange: Exchange, low: int = 0, high: int = SESSIONS) -> int:
@@ -225,7 +226,9 @@ def _add_photo(draft: Draft, turn: dict[str, Any]) -> None:
 def _conversation(rng: random.Random, number: int, speakers: tuple[str, str]) -> dict[str, Any]:
     draft = Draft(rng, Names(rng), speakers, timeline.session_days(rng, SESSIONS))
     for write in (_multi_hop, _temporal, _open_domain, _single_hop):
-        write(draft)
+        for draft.subject in (0, 1):  # ten questions of a category about each of the two
+            write(draft)
+    draft.subject = None
     chatter = endless(rng, smalltalk.CHATTER)
     conversation: dict[str, Any] = {"speaker_a": speakers[0], "speaker_b": speakers[1]}
     for index, day in enumerate(draft.days):

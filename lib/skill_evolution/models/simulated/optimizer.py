@@ -10,7 +10,6 @@ from typing import Any
 from skill_evolution.models.simulated.chance import Chance
 from skill_evolution.models.simulated.directives import DIRECTIVES, recognise
 
-OVERSHOOT = 0.3  # share of written skills that overshoot (our choice; the same for every method)
 LOW_UTILITY = -0.1  # mean credit at or below which a skill is judged to do harm
 
 # The rule that a writer may jump to for a capability, and that narrows too much.
@@ -96,9 +95,17 @@ def write_skill(system: str, user: str, chance: Chance) -> str:
 
 
 def _skill(key: str, pattern: dict[str, Any], chance: Chance) -> dict[str, str]:
-    overshoot = _OVERSHOOTS[key]
-    chosen = chance.pick("write", [key, overshoot], [1 - OVERSHOOT, OVERSHOOT])
+    risk = overshoot_risk(pattern["questions"])
+    chosen = chance.pick("write", [key, _OVERSHOOTS[key]], [1 - risk, risk])
     return _written(chosen.replace("_", "-"), pattern, DIRECTIVES[chosen].text)
+
+
+def overshoot_risk(questions: int) -> float:
+    """Probability of a rule that narrows too much, by the number of questions behind it (our choice).
+
+    Who has one case to go by generalises wrongly more often than who has seen the same failure in many.
+    """
+    return 1 / (1 + questions)
 
 
 def _written(name: str, pattern: dict[str, Any], body: str) -> dict[str, str]:

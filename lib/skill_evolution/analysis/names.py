@@ -1,0 +1,21 @@
+"""Ids to the names that tables and figures show."""
+
+import pandas as pd
+
+NAMES = {
+    "grse": "GRSE",
+    "maskills": "MASkills",
+    "empty": "no skills",
+    "hotpotqa": "HotpotQA",
+    "locomo": "LoCoMo",
+    "multi_hop": "multi-hop",
+    "open_domain": "open-domain",
+    "single_hop": "single-hop",
+}
+_COLUMNS = ("benchmark", "method", "baseline", "category", "trained_on")
+
+
+def displayed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with ids replaced by names, as values and as column heads; call it after joining reported figures."""
+    values = {column: frame[column].replace(NAMES) for column in _COLUMNS if column in frame}
+    return frame.assign(**values).rename(columns=NAMES)
