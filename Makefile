@@ -13,7 +13,7 @@ RUN := .venv/bin/python -m
 NOTEBOOK_FILES := $(wildcard notebooks/*.ipynb)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce test test-slow lint format lab notebooks notebooks-strip clean
+.PHONY: help reproduce figures test test-slow lint format lab notebooks notebooks-strip clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +21,9 @@ help: ## list the commands
 
 reproduce: .venv/.installed-run ## run the notebooks into results/PROFILE/
 	@$(RUN) skill_evolution.notebooks --profile "$(PROFILE)" $(if $(RESULTS),--results "$(RESULTS)") $(PARAMS) $(NOTEBOOKS)
+
+figures: .venv/.installed-run ## redraw every figure from results/PROFILE/tables alone
+	@$(RUN) skill_evolution.analysis.gallery "$(or $(RESULTS),results)/$(basename $(notdir $(PROFILE)))"
 
 # loadfile: the cells of a notebook and the tests of a module stay in one process.
 test: .venv/.installed-dev ## run the tests, and the notebooks as tests

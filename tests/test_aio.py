@@ -2,11 +2,12 @@
 
 import asyncio
 import contextvars
+import signal
 import threading
-from _thread import interrupt_main
 
 import pytest
-from skill_evolution.aio import run_sync
+
+from skill_evolution.aio import gather, run_sync
 
 PLACE: contextvars.ContextVar[str] = contextvars.ContextVar("PLACE", default="unset")
 
@@ -80,7 +81,7 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
     ended = threading.Event()
 
     async def endless() -> None:
-        interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:
             await asyncio.Event().wait()
         finally:
@@ -96,4 +97,43 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
     finally:
         loop.close()
     assert ended.is_set()
-    assert all(thread.name != "skill-evolution" for thread in threading.enumerate())
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("skill-evolution")]
+
+
+async def test_gather_keeps_the_order() -> None:
+    assert await gather(twice(number) for number in range(5)) == [0, 2, 4, 6, 8]
+    assert await gather([]) == []
+
+
+async def test_the_first_failure_ends_the_others_and_comes_through_as_it_is() -> None:
+    ended = []
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    error = OddError("mine")
+    with pytest.raises(OddError) as caught:
+        await gather([endless(), fail(error), endless()])
+    assert caught.value is error
+    assert ended == [True, True]
+
+
+async def test_a_gather_that_is_cancelled_cancels_its_own() -> None:
+    ended = []
+
+    async def endless() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    task = asyncio.create_task(gather([endless(), endless()]))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True, True]

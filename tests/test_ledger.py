@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from skill_evolution.models.base import Completion, Message, ModelError, Request, Sampling
 from skill_evolution.models.ledger import Ledger, RecordedModel, Usage, call_key, total
 from skill_evolution.models.scripted import ScriptedModel
@@ -227,7 +228,9 @@ async def test_a_row_that_is_refused_does_not_block_the_next(ledger: Ledger) -> 
 # Texts
 
 
-@pytest.mark.parametrize("text", ["", "\x00", "a\x00b", "\ud800", "x\udfff\ud83dy", "é\u2028\n\r\n", "😀", "x" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "\x00", "a\x00b", "\ud800", "x\udfff\ud83dy", "é\u2028\n\r\n", "😀", "x" * 100_000]
+)
 async def test_any_reply_is_replayed_as_it_was(ledger: Ledger, text: str) -> None:
     model = ScriptedModel(lambda r: Completion(text, reasoning=text))
     recorded = RecordedModel(model, ledger)

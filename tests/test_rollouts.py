@@ -1,10 +1,12 @@
 """Groups of rollouts and their advantages, by hand."""
 
+import itertools
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from skill_evolution.benchmarks.base import Question, QuestionSet
 from skill_evolution.models.base import ModelError, Request, Sampling
 from skill_evolution.models.scripted import ScriptedModel
@@ -65,7 +67,7 @@ def test_advantages_sum_to_zero_keep_the_order_and_leave_none_alone(rewards: lis
     assert abs(sum(v for _, v in pairs)) < 1e-9
     assert all(abs(v) <= math.sqrt(len(pairs)) for _, v in pairs)
     ordered = sorted(pairs)
-    assert all(low[1] <= high[1] for low, high in zip(ordered, ordered[1:], strict=False))
+    assert all(low[1] <= high[1] for low, high in itertools.pairwise(ordered))
 
 
 @given(rewards=st.lists(st.floats(0, 1), min_size=2, max_size=6))
@@ -85,9 +87,7 @@ def call(scripted: ScriptedModel) -> Call:
 async def group(*replies: str | Exception, size: int = 4, std: bool = False) -> tuple[Group, list[Request]]:
     scripted = model(*replies)
     libraries = TEAM.empty_libraries()
-    done = await run_group(
-        TEAM, BENCHMARK, QUESTIONS[0], libraries, call(scripted), group_size=size, divide_by_std=std
-    )
+    done = await run_group(TEAM, BENCHMARK, QUESTIONS[0], libraries, call(scripted), group_size=size, divide_by_std=std)
     return done, scripted.requests
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from skill_evolution.aio import run_sync
 from skill_evolution.benchmarks.base import Question
 from skill_evolution.models.base import Completion, ModelError, Request, Sampling
@@ -61,7 +62,9 @@ HANDOVER = "<handover>[D1:3] Ann: Rex</handover><skills_used>none</skills_used>"
 
 
 def test_agents_work_in_turn_and_their_steps_are_numbered() -> None:
-    execution, requests = run(["<grep>dog</grep>", HANDOVER], "<answer>Rex</answer><skills_used>short-answer</skills_used>")
+    execution, requests = run(
+        ["<grep>dog</grep>", HANDOVER], "<answer>Rex</answer><skills_used>short-answer</skills_used>"
+    )
     assert [(s.number, s.agent, s.kind) for s in execution.steps] == [
         (1, "agent_1", "call"),
         (2, "agent_1", "result"),
@@ -112,7 +115,9 @@ def test_a_search_result_shows_lines_rest_and_searches_left() -> None:
     many = replace(TALK, document=tuple(f"[D1:{n}] Ann: word" for n in range(30)))
     _, requests = run(["<grep>word</grep>", HANDOVER], question=many)
     assert requests[1].messages[-1].content == (
-        "# Search result\n" + "\n".join(many.document[:20]) + "\n(10 more lines match and are not shown)\n\nSearches left: 2."
+        "# Search result\n"
+        + "\n".join(many.document[:20])
+        + "\n(10 more lines match and are not shown)\n\nSearches left: 2."
     )
     _, requests = run(["<grep>nothing like it</grep>", HANDOVER])
     assert requests[1].messages[-1].content == "# Search result\nNo line matches.\n\nSearches left: 2."
@@ -236,9 +241,13 @@ USED = [
     ("<skills_used>widen-search, quote-verbatim</skills_used>", ("widen-search", "quote-verbatim"), ()),
     ("<skills_used>quote-verbatim\nwiden-search</skills_used>", ("quote-verbatim", "widen-search"), ()),
     ("<skills_used>widen-search, widen-search</skills_used>", ("widen-search",), ()),
-    ("<skills_used>widen-search</skills_used> <skills_used>quote-verbatim</skills_used>", ("widen-search", "quote-verbatim"), ()),
+    (
+        "<skills_used>widen-search</skills_used> <skills_used>quote-verbatim</skills_used>",
+        ("widen-search", "quote-verbatim"),
+        (),
+    ),
     ("<SKILLS_USED>Widen-Search</SKILLS_USED>", ("widen-search",), ()),
-    ("<skills_used>- `widen-search`\n- \"quote-verbatim\".</skills_used>", ("widen-search", "quote-verbatim"), ()),
+    ('<skills_used>- `widen-search`\n- "quote-verbatim".</skills_used>', ("widen-search", "quote-verbatim"), ()),
     ("<skills_used>[widen-search; quote-verbatim]</skills_used>", ("widen-search", "quote-verbatim"), ()),
     ("<skills_used>widen-search", ("widen-search",), ()),
     ("<skills_used>none</skills_used>", (), ()),

@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from skill_evolution.tools import MAX_PATTERN, grep
 
 DOCUMENT = (
@@ -116,7 +117,8 @@ def test_odd_characters_in_document_and_pattern_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(a+)+$", "(a|aa)+z", "(a*)*b", "(.*a){12}z", "(a|b)*a(a|b){400}z", "(a?){50}a{50}z", "((a{1,50}){1,20})z"]
+    "pattern",
+    ["(a+)+$", "(a|aa)+z", "(a*)*b", "(.*a){12}z", "(a|b)*a(a|b){400}z", "(a?){50}a{50}z", "((a{1,50}){1,20})z"],
 )
 def test_a_pattern_that_would_stop_a_backtracking_engine_is_fast(pattern: str) -> None:
     document = tuple("ab" * 60 + "a" * 60 + f" {number}" for number in range(700))

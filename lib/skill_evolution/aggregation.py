@@ -3,7 +3,6 @@
 Repeated rollouts and repeated questions count once: support is the number of distinct questions.
 """
 
-import asyncio
 import json
 import math
 from collections import Counter
@@ -15,8 +14,9 @@ from typing import Annotated, Literal
 from nltk.stem import PorterStemmer
 from pydantic import Field
 
+from skill_evolution.aio import gather
 from skill_evolution.checks import Name
-from skill_evolution.feedback import Credit, Diagnosis, Feedback, Need, Rejection, collapse
+from skill_evolution.feedback import Credit, Diagnosis, Feedback, Need, Rejection, collapse, mean_value
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply
 from skill_evolution.skills import Skill, SkillLibrary
@@ -107,8 +107,8 @@ async def aggregate(
         by_skill.setdefault((credit.agent, credit.skill), []).append(credit)
     if label_conditioned:
         by_skill = {place: _largest_category(items, categories) for place, items in by_skill.items()}
-    outcomes = await asyncio.gather(
-        *(_verdict(libraries[agent], skill, items, caller) for (agent, skill), items in sorted(by_skill.items()))
+    outcomes = await gather(
+        _verdict(libraries[agent], skill, items, caller) for (agent, skill), items in sorted(by_skill.items())
     )
     needs = [need for feedback in feedbacks for need in feedback.needs]
     if group_patterns:
@@ -151,26 +151,30 @@ def rule_verdict(credits: Sequence[Credit]) -> Verdict:
     helped and neutral: refine if an edit is suggested, else keep; redundant: redundant; harmful: low_utility.
     """
     first = credits[0]
-    values = [credit.value for credit in credits]
-    mean, score = math.fsum(values) / len(values), math.fsum(values) / (len(values) + 1)
+    values = [credit.value for credit in credits if credit.value is not None]
+    mean, score = mean_value(credits), math.fsum(values) / (len(values) + 1)
     edit = next((credit.edit for credit in credits if credit.edit), None)
     partners = tuple(dict.fromkeys(name for credit in credits for name in credit.redundant_with))
     votes = Counter(credit.contribution for credit in credits)
     verdict: VerdictName = "refine" if edit else "keep"
     if votes["redundant"] * 2 > len(credits):
         verdict = "redundant"
-    elif votes["harmful"] * 2 >= len(credits) and (mean < 0 or len(credits) == 1):
+    elif votes["harmful"] * 2 >= len(credits) and (mean is None or mean < 0 or len(credits) == 1):
         verdict = "low_utility"
     questions = tuple(credit.question for credit in credits)
     return Verdict(
-        first.agent, first.skill, verdict, len(credits), mean, score, edit=edit, redundant_with=partners,
+        first.agent, first.skill, verdict, len(credits), mean or 0.0, score, edit=edit, redundant_with=partners,
         questions=questions,
     )  # fmt: skip
 
 
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
 async def _merge(skill: Skill, library: SkillLibrary, credits: list[Credit], caller: Caller) -> MergeReply | Rejection:
     shown = [
-        {"credit": round(c.value, 3), "contribution": c.contribution, "suggested_edit": c.edit,
+        {"credit": _rounded(c.value), "contribution": c.contribution, "suggested_edit": c.edit,
          "redundant_with": list(c.redundant_with)}
         for c in credits[:_SHOWN]
     ]  # fmt: skip
@@ -179,7 +183,7 @@ async def _merge(skill: Skill, library: SkillLibrary, credits: list[Credit], cal
             "skill": {"name": skill.name, "description": skill.description, "body": skill.body},
             "other_skills": [s.name for s in library if s.name != skill.name],
             "questions": len(credits),
-            "mean_credit": round(math.fsum(c.value for c in credits) / len(credits), 3),
+            "mean_credit": _rounded(mean_value(credits)),
             "credits": shown,
         },
         ensure_ascii=False,

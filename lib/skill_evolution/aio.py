@@ -3,11 +3,25 @@
 import asyncio
 import contextlib
 import contextvars
-import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of coroutines run side by side, in order.
+
+    Unlike asyncio.gather, the first exception cancels the others and is raised once they have ended: none of them
+    goes on using a ledger that is about to be closed.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -28,33 +42,19 @@ def _loop_runs() -> bool:
 
 
 def _run_in_thread(coroutine: Coroutine[Any, Any, T]) -> T:
-    result: list[T] = []
-    failure: list[BaseException] = []
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
-    context = contextvars.copy_context()
+    running: list[asyncio.Task[Any]] = []
 
     async def main() -> T:
-        task = asyncio.current_task()
-        assert task is not None
-        running.append((task.get_loop(), task))
+        running.extend(task for task in [asyncio.current_task()] if task)
         return await coroutine
 
-    def target() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="skill-evolution") as pool:
+        future = pool.submit(contextvars.copy_context().run, asyncio.run, main())
         try:
-            result.append(context.run(asyncio.run, main()))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=target, name="skill-evolution")
-    try:
-        thread.start()
-        thread.join()
-    except BaseException:  # a notebook's stop button: the coroutine must not go on unseen, nor keep its run locked
-        for loop, task in running:
-            with contextlib.suppress(RuntimeError):  # it has ended just now
-                loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
-    if failure:
-        raise failure[0]
-    return result[0]
+            return future.result()
+        except BaseException:
+            # A notebook's stop button ends the waiting only. The coroutine must not go on unseen, its run locked.
+            for task in [] if future.done() else running:
+                with contextlib.suppress(RuntimeError):  # the loop has closed just now
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

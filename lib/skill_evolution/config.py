@@ -13,10 +13,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from skill_evolution import paths
+from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.models.base import Sampling
 
 SCHEMA_VERSION = 1
-BenchmarkName = Literal["hotpotqa", "locomo"]
 MethodName = Literal["grse", "maskills", "empty"]
 
 
@@ -109,8 +109,8 @@ class Config(_Strict):
     """The profile this config was made from."""
     method: MethodName = "grse"
     """grse, maskills or empty (the team without skills)."""
-    benchmark: BenchmarkName = "hotpotqa"
-    """hotpotqa or locomo."""
+    benchmark: str = "hotpotqa"
+    """hotpotqa or locomo; or the name of one's own, which is then given to `train`."""
     data_path: Path | None = None
     """Benchmark file; null takes the bundled synthetic one."""
     category: str | None = None
@@ -197,7 +197,6 @@ class Config(_Strict):
 
 MODELS = ("actor", "critic", "optimizer")
 LAYERED = ("benchmark", "method")
-BENCHMARKS: tuple[str, ...] = get_args(BenchmarkName)
 METHODS: tuple[str, ...] = get_args(MethodName)
 
 
@@ -259,16 +258,17 @@ def load_config(profile: str = "demo", **overrides: Any) -> Config:
     _check_fields(overrides, Config.model_fields, "overrides")
     path = profile_path(profile)
     values = _read_profile(path)
-    by_benchmark = _layers(values.pop("per_benchmark", None), BENCHMARKS, f"{path}: per_benchmark")
-    by_method = _layers(values.pop("per_method", None), METHODS, f"{path}: per_method", "per_benchmark")
-    by_both = {
-        method: _layers(layer.pop("per_benchmark", None), BENCHMARKS, f"{path}: per_method.{method}.per_benchmark")
-        for method, layer in by_method.items()
-    }
-    _check_fields(values, Config.model_fields, str(path))
+    _check_fields(values, [*Config.model_fields, "per_benchmark", "per_method"], str(path))
     benchmark, method = (
         str(overrides.get(name, values.get(name, Config.model_fields[name].default))) for name in LAYERED
     )
+    benchmarks = dict.fromkeys((*BENCHMARKS, benchmark))  # the chosen one may be the user's own
+    by_benchmark = _layers(values.pop("per_benchmark", None), benchmarks, f"{path}: per_benchmark")
+    by_method = _layers(values.pop("per_method", None), METHODS, f"{path}: per_method", "per_benchmark")
+    by_both = {
+        name: _layers(layer.pop("per_benchmark", None), benchmarks, f"{path}: per_method.{name}.per_benchmark")
+        for name, layer in by_method.items()
+    }
     layers = (by_benchmark.get(benchmark, {}), by_method.get(method, {}), by_both.get(method, {}).get(benchmark, {}))
     try:
         return Config.model_validate(_merged(values, *layers, overrides, {"profile": path.stem}))

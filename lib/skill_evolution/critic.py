@@ -229,7 +229,7 @@ def _capabilities(reply: dict[str, Any], checker: Checker, rejections: list[Reje
 def _credits(key: str, items: list[CreditItem], diagnoses: list[DiagnosisItem]) -> list[Credit]:
     """Credits with what the diagnoses suggest about the same skill.
 
-    A skill that is diagnosed but not credited gets a credit of 0 that carries the suggestion.
+    A skill that is diagnosed but not credited gets a credit without value that carries the suggestion.
     """
     about: dict[tuple[str, str], list[DiagnosisItem]] = {}
     for item in diagnoses:
@@ -237,14 +237,14 @@ def _credits(key: str, items: list[CreditItem], diagnoses: list[DiagnosisItem]) 
             about.setdefault((item.agent, item.skill), []).append(item)
     credits = [_credit(key, i.agent, i.skill, i.credit, about.get((i.agent, i.skill), [])) for i in items]
     credited = {(i.agent, i.skill) for i in items}
-    return credits + [_credit(key, *place, 0.0, found) for place, found in about.items() if place not in credited]
+    return credits + [_credit(key, *place, None, found) for place, found in about.items() if place not in credited]
 
 
-def _credit(key: str, agent: str, skill: str, value: float, diagnoses: list[DiagnosisItem]) -> Credit:
+def _credit(key: str, agent: str, skill: str, value: float | None, diagnoses: list[DiagnosisItem]) -> Credit:
     edits = list(dict.fromkeys(d.suggestion for d in diagnoses if d.action == "refine" and d.suggestion))
     partners = [name for d in diagnoses if d.action == "consolidate" for name in d.redundant_with if name != skill]
-    contribution = contribution_of(value)
-    if value <= 0 and any(d.action == "prune" for d in diagnoses):
+    contribution = contribution_of(value or 0.0)
+    if (value or 0.0) <= 0 and any(d.action == "prune" for d in diagnoses):
         contribution = "harmful"  # beside a credit above 0 it would be a contradiction; the comparison prevails
     elif partners:
         contribution = "redundant"

@@ -3,17 +3,19 @@
 Methods differ in their critic and in config fields only; GRSE's ablations and MASkills are this same code.
 """
 
-import asyncio
 import logging
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
-from skill_evolution.benchmarks.base import Benchmark, Question
+from skill_evolution.aio import gather
+from skill_evolution.benchmarks.base import SPLITS, Benchmark, DataError, Question, Split
 from skill_evolution.config import Config, SamplingConfig
+from skill_evolution.critic import question_key
 from skill_evolution.feedback import Feedback, collapse
 from skill_evolution.gate import Gate, GateResult
 from skill_evolution.leaks import LeakCheck
@@ -65,6 +67,11 @@ class Evolution:
     team: Team
     models: Models
     critic: Critic
+
+    @cached_property
+    def leaks(self) -> LeakCheck:
+        """What may not leak into a skill; made once, as all training text goes into it."""
+        return LeakCheck(self.benchmark.splits["train"])
 
     def call(self, stage: str, sampling: SamplingConfig, iteration: int | None = None) -> Call:
         """How agents are called in a stage.
@@ -122,7 +129,7 @@ class Evolution:
     async def rollouts(self, number: int, libraries: Libraries) -> list[Group]:
         """G rollouts of every training question."""
         questions = self.benchmark.splits["train"]
-        return list(await asyncio.gather(*(self.group(number, question, libraries) for question in questions)))
+        return await gather(self.group(number, question, libraries) for question in questions)
 
     async def group(self, number: int, question: Question, libraries: Libraries) -> Group:
         """G rollouts of one question, with their rewards and advantages."""
@@ -140,7 +147,7 @@ class Evolution:
         """One critic call for every group that has a finished rollout (and differs, if equal groups are dropped)."""
         kept = [g for g in groups if g.finished and not (self.config.drop_equal_groups and g.equal)]
         caller = self.caller("critic", number)
-        return list(await asyncio.gather(*(self.critic(group, libraries, caller) for group in kept)))
+        return await gather(self.critic(group, libraries, caller) for group in kept)
 
     def record_use(
         self, libraries: Libraries, groups: Sequence[Group], feedbacks: Sequence[Feedback]
@@ -159,7 +166,8 @@ class Evolution:
         )
         values: dict[tuple[str, str], list[float]] = {}
         for credit in collapse(c for f in feedbacks for c in f.credits):
-            values.setdefault((credit.agent, credit.skill), []).append(credit.value)
+            if credit.value is not None:
+                values.setdefault((credit.agent, credit.skill), []).append(credit.value)
         return {
             agent: _with_skills(library, used, values, self.config.utility_momentum)
             for agent, library in libraries.items()
@@ -174,10 +182,9 @@ class Evolution:
         caller: Caller,
     ) -> list[Workshop]:
         """The operators on a copy of every library, agents side by side, in the order and on the schedule of FACTS."""
-        leaks = LeakCheck(self.benchmark.splits["train"])
         hard = hard_cases(groups, self.config.hard_reward)
-        shops = [Workshop(role, libraries[role.agent], caller, number, leaks) for role in self.team.roles]
-        await asyncio.gather(*(self._edit_one(shop, aggregated, hard) for shop in shops))
+        shops = [Workshop(role, libraries[role.agent], caller, number, self.leaks) for role in self.team.roles]
+        await gather(self._edit_one(shop, aggregated, hard) for shop in shops)
         return shops
 
     async def _edit_one(self, shop: Workshop, aggregated: Aggregate, hard: Sequence[HardCase]) -> None:
@@ -218,12 +225,13 @@ def _with_skills(
 
 
 def hard_cases(groups: Sequence[Group], threshold: float) -> list[HardCase]:
-    """Questions whose mean reward is at or below the threshold, the worst first."""
-    cases = []
+    """Questions whose mean reward is at or below the threshold, the worst first; repeated questions count once."""
+    cases, seen = [], set()
     for group in groups:
-        mean = group.mean_reward
-        if mean is None or mean > threshold:
+        mean, key = group.mean_reward, question_key(group.question)
+        if mean is None or mean > threshold or key in seen:
             continue
+        seen.add(key)
         best = max(group.finished, key=lambda t: t.reward or 0.0)
         cases.append(HardCase(group.question.text, best.execution and best.execution.answer, mean))
     return sorted(cases, key=lambda case: case.reward)
@@ -234,6 +242,7 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
     finished = run.finished_summary()
     if finished is not None:
         return finished
+    _check_splits(evolution)
     libraries: Libraries = evolution.start_libraries()
     iterations = []
     for number in range(1, evolution.config.iterations + 1):
@@ -250,6 +259,13 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
     summary = {"run": run.folder.name, **make_summary(evolution.config, iterations, rows, libraries)}
     write_json(run.folder / "summary.json", summary)
     return summary
+
+
+def _check_splits(evolution: Evolution) -> None:
+    needed: tuple[Split, ...] = SPLITS if evolution.config.iterations else ("test",)
+    empty = [split for split in needed if not evolution.benchmark.splits[split]]
+    if empty:
+        raise DataError(f"{evolution.benchmark.name}: no questions in the split {', '.join(empty)}")
 
 
 def write_iteration(run: Run, iteration: Iteration) -> None:

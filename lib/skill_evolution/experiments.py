@@ -1,11 +1,11 @@
 """Entry points: one run or many, from plain code, from a notebook's cell or from the command line."""
 
-import asyncio
 import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 from tqdm.auto import tqdm
 
-from skill_evolution.aio import run_sync
+from skill_evolution.aio import gather, run_sync
 from skill_evolution.benchmarks import load_benchmark
 from skill_evolution.benchmarks.base import Benchmark
-from skill_evolution.config import Config, ModelConfig, load_config
+from skill_evolution.config import Config, ModelConfig, check_keys, load_config
 from skill_evolution.evolution import Evolution, Models
 from skill_evolution.methods import Experiment, make_evolution, method_named
 from skill_evolution.models.base import ChatModel
@@ -37,6 +37,12 @@ def benchmark_of(config: Config) -> Benchmark:
         n_validation=config.n_validation,
         n_test=config.n_test,
     )
+
+
+def team_of(config: Config) -> Team:
+    """The team of the config's benchmark; ConfigError if there is none of that name."""
+    check_keys([config.benchmark], TEAMS, where="benchmark without a team of its own")
+    return TEAMS[config.benchmark]()
 
 
 def make_model(config: ModelConfig) -> ChatModel:
@@ -67,7 +73,22 @@ def open_evolution(
 ) -> Evolution:
     """The loop of a config without a run folder, to be taken step by step; calls go through the given ledger."""
     models, _ = _models(config, ledger)
-    return make_evolution(config, benchmark or benchmark_of(config), team or TEAMS[config.benchmark](), models)
+    return make_evolution(config, benchmark or benchmark_of(config), team or team_of(config), models)
+
+
+def _own_parts(benchmark: Benchmark | None, team: Team | None, models: Models | None) -> str:
+    """A description of what a run uses in place of the config's, to be part of its identity; "" if it is nothing."""
+    parts: list[Any] = []
+    if benchmark is not None:
+        parts += [
+            benchmark.name,
+            {name: [asdict(q) for q in questions] for name, questions in benchmark.splits.items()},
+        ]
+    if team is not None:
+        parts.append(asdict(team))
+    if models is not None:
+        parts.append([model.name for model in vars(models).values()])
+    return json.dumps(parts) if parts else ""
 
 
 async def atrain(
@@ -91,7 +112,7 @@ async def atrain(
         ConfigError, DataError, RunError: naming what is wrong and where.
     """
     method = method_named(config.method)
-    with Run(config, root=root) as run:
+    with Run(config, root=root, own=_own_parts(benchmark, team, models)) as run:
         finished = run.finished_summary()
         if finished is not None:
             return finished
@@ -102,11 +123,11 @@ async def atrain(
             recorded = {id(m): RecordedModel(m, run.ledger) for m in vars(models).values()}
             models, opened = Models(*(recorded[id(m)] for m in vars(models).values())), []
         try:
-            await asyncio.gather(*(model.connect() for model in opened))
-            team = team or TEAMS[config.benchmark]()
+            await gather(model.connect() for model in opened)
+            team = team or team_of(config)
             return await method(Experiment(config, benchmark, team, models, run))
         finally:
-            await asyncio.gather(*(model.close() for model in opened))
+            await gather(model.close() for model in opened)
 
 
 def train(config: Config, **options: Any) -> dict[str, Any]:

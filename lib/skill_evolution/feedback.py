@@ -15,12 +15,16 @@ UNSPECIFIED = "unspecified"  # the failure type of a need where the critic was n
 
 @dataclass(frozen=True)
 class Credit:
-    """What one question says about one agent's skill. `value` is in [-1, 1]; `edit` is a suggested change."""
+    """What one question says about one agent's skill.
+
+    `value` is in [-1, 1], or None where a diagnosis names the skill and no credit was given: it then has a say in the
+    direction and none in utility and score. `edit` is a suggested change.
+    """
 
     question: str
     agent: str
     skill: str
-    value: float
+    value: float | None
     contribution: Contribution
     edit: str | None = None
     redundant_with: tuple[str, ...] = ()
@@ -92,12 +96,20 @@ def _collapsed(items: list[Credit]) -> Credit:
     if len(items) == 1:
         return items[0]
     first = items[0]
-    value = math.fsum(item.value for item in items) / len(items)  # fsum: the same in any order
+    value = mean_value(items)
     edits = list(dict.fromkeys(item.edit for item in items if item.edit))
     partners = tuple(dict.fromkeys(name for item in items for name in item.redundant_with))
     redundant = all(item.contribution == "redundant" for item in items)
-    contribution: Contribution = "redundant" if redundant else contribution_of(value)
+    contribution: Contribution = "redundant" if redundant else contribution_of(value or 0.0)
+    if value is None and any(item.contribution == "harmful" for item in items):
+        contribution = "harmful"
     return Credit(first.question, first.agent, first.skill, value, contribution, " ".join(edits) or None, partners)
+
+
+def mean_value(credits: Iterable[Credit]) -> float | None:
+    """The mean of the values that are there, None if there is none; the same in any order."""
+    values = [credit.value for credit in credits if credit.value is not None]
+    return math.fsum(values) / len(values) if values else None
 
 
 NEUTRAL = 0.05  # credits within this of zero neither help nor harm (our choice)

@@ -4,12 +4,12 @@ A candidate is kept if its score is at least the base's minus delta. Accepted ca
 are tested, and the assembled team's score is recorded; acceptance stays per agent.
 """
 
-import asyncio
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skill_evolution.aio import gather
 from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.rollouts import Trajectory, run_all
 from skill_evolution.teams import Call, Libraries, Team
@@ -71,33 +71,32 @@ class Gate:
     ) -> GateResult:
         """Test every candidate that differs from its base, side by side, then the assembled team.
 
-        A candidate or base without a single finished row is not accepted: nothing is known about it.
+        A candidate is compared with the base on the rows that finished under both. Where there is none it is not
+        accepted: nothing is known about it.
         """
         changed = [agent for agent in base if candidates[agent].fingerprint != base[agent].fingerprint]
-        scores = await asyncio.gather(
-            self._score(base, questions, call),
-            *(self._score({**base, a: candidates[a]}, questions, call) for a in changed),
-        )
-        base_score, by_agent = scores[0], dict(zip(changed, scores[1:], strict=True))
-        outcomes = {agent: self._outcome(base_score, by_agent.get(agent)) for agent in base}
-        libraries = {a: candidates[a] if outcomes[a].accepted else base[a] for a in base}
-        accepted = [agent for agent in base if outcomes[agent].accepted]
-        if not accepted:
-            assembled = base_score
-        else:
-            assembled = await self._score(libraries, questions, call)
-        return GateResult(base_score, assembled, outcomes, libraries)
+        teams = [base, *({**base, agent: candidates[agent]} for agent in changed)]
+        base_rows, *tested = await gather(self._rows(team, questions, call) for team in teams)
+        by_agent = dict(zip(changed, tested, strict=True))
+        outcomes = {agent: self._outcome(base_rows, by_agent.get(agent)) for agent in base}
+        libraries = {agent: candidates[agent] if outcomes[agent].accepted else base[agent] for agent in base}
+        base_score = mean_score(base_rows)
+        if not any(outcome.accepted for outcome in outcomes.values()):
+            return GateResult(base_score, base_score, outcomes, libraries)
+        return GateResult(base_score, mean_score(await self._rows(libraries, questions, call)), outcomes, libraries)
 
-    def _outcome(self, base: Score, score: Score | None) -> GateOutcome:
-        if score is None:
+    def _outcome(self, base: Sequence[Trajectory], rows: Sequence[Trajectory] | None) -> GateOutcome:
+        if rows is None:
             return GateOutcome(changed=False, accepted=False)
-        known = base.mean is not None and score.mean is not None
-        return GateOutcome(True, bool(known and score.mean >= base.mean - self.delta - ROUNDING), score)  # type: ignore[operator]
+        both = [(b.reward, r.reward) for b, r in zip(base, rows, strict=True)]
+        gains = [new - old for old, new in both if old is not None and new is not None]
+        accepted = bool(gains) and statistics.fmean(gains) >= -self.delta - ROUNDING
+        return GateOutcome(True, accepted, mean_score(rows))
 
-    async def _score(self, libraries: Libraries, questions: Sequence[Question], call: Call) -> Score:
+    async def _rows(self, libraries: Libraries, questions: Sequence[Question], call: Call) -> list[Trajectory]:
         # Base and candidates share their sample_ids: what the unchanged agents do before the changed one is the very
         # same call, so it is paid for once and adds no noise to the comparison.
-        return mean_score(await run_all(self.team, self.benchmark, questions, libraries, call))
+        return await run_all(self.team, self.benchmark, questions, libraries, call)
 
 
 def mean_score(trajectories: Sequence[Trajectory]) -> Score:

@@ -17,8 +17,8 @@ class LeakCheck:
     """Looks for training answers and stretches of training text.
 
     An answer of several words leaks if its words stand in a row, whatever their case; a single word only if it is a
-    name or number (holds a capital or a digit) and stands in the same case, as "music" or "yes" in a skill says
-    nothing about a question (our choice).
+    name or a number of three digits or more and stands in the same case: "music", "yes", "Twice" or "7" in a skill
+    says nothing about a question (our choice).
     """
 
     def __init__(self, questions: Sequence[Question]) -> None:
@@ -48,9 +48,16 @@ class LeakCheck:
                 yield f"holds {STRETCH} words in a row of training text: {stretch!r}"
 
 
+_COUNTS = frozenset(
+    ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "once", "twice", "yes", "no")
+)
+
+
 def _telling(answer: str) -> bool:
     words = _words(answer)
-    return len(words) == 1 and answer.lower() not in ("yes", "no") and any(c.isupper() or c.isdigit() for c in answer)
+    if len(words) != 1 or words[0].lower() in _COUNTS:
+        return False
+    return any(c.isupper() for c in answer) or (any(c.isdigit() for c in answer) and len(words[0]) > 2)
 
 
 def _training_texts(questions: Sequence[Question]) -> Iterable[str]:

@@ -8,6 +8,7 @@ interpreter, and one broken notebook does not stop the others.
 """
 
 import argparse
+import ast
 import json
 import logging
 import os
@@ -23,7 +24,6 @@ from typing import Any
 
 import nbformat
 import yaml
-from papermill.translators import PythonTranslator
 
 from skill_evolution.config import Config, check_keys, load_config, profile_path
 from skill_evolution.notebook_process import strip_file
@@ -84,11 +84,31 @@ def declared_parameters(path: Path) -> list[str]:
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     if not tagged:
         raise ValueError(f"{path}: no cell is tagged 'parameters'")
-    # Read as Python here and not by papermill.inspect_notebook, which fails on a missing or stale kernel name.
-    names = [parameter.name for parameter in PythonTranslator.inspect(tagged[0])]
+    # Not by papermill.inspect_notebook: it fails on a stale kernel name and overlooks `name: str | None = None`.
+    names = assigned_names(path, tagged[0].source)
     if missing := {"profile", "overrides"}.difference(names):
         raise ValueError(f"{path}: the parameters cell assigns {names}, but not {', '.join(sorted(missing))}")
     return names
+
+
+def assigned_names(path: Path, source: str) -> list[str]:
+    """Return the names that a cell's statements assign, in order; ValueError if it isn't Python."""
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        raise ValueError(f"{path}: the parameters cell is not Python: {error}") from error
+    targets = [
+        target
+        for statement in statements
+        for target in (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, ast.AnnAssign)
+            else []
+        )
+    ]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def assign_parameters(

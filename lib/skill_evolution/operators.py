@@ -125,6 +125,7 @@ class Workshop:
                 skill,
                 utility=sum(s.utility for s in skills) / len(skills),
                 invocations=sum(s.invocations for s in skills),
+                history=tuple(record for s in skills for record in s.history),
             )
             before = "\n\n".join(s.text for s in skills)
             for old in skills:
@@ -197,7 +198,7 @@ class Workshop:
 
     def _add(self, operator: str, skill: Skill, evidence: tuple[str, ...], *, before: str) -> None:
         record = EditRecord(operator, self.iteration, evidence, before, skill.text)
-        self.library = self.library.with_skill(replace(skill, history=(record,)))
+        self.library = self.library.with_skill(replace(skill, history=(*skill.history, record)))
         self.changes.append(Change(self.agent, operator, skill.name, record))
 
     def _reject(self, operator: str, rejection: Rejection) -> None:

@@ -8,9 +8,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from skill_evolution.rollouts import Group
+from skill_evolution.skills import SkillLibrary
 from skill_evolution.teams import Libraries, Step, Team
 
 CHARACTERS_A_TOKEN = 3  # a careful estimate for English and JSON: real tokenizers need fewer tokens (our choice)
@@ -33,14 +35,19 @@ class PayloadTooLongError(ValueError):
 
 def team_payload(team: Team, libraries: Libraries) -> str:
     """Roles and skill libraries of all agents, as JSON."""
+    return _team_payload(team, tuple(libraries[agent] for agent in team.agents))
+
+
+@lru_cache(maxsize=16)  # all groups of an iteration have the same one
+def _team_payload(team: Team, libraries: tuple[SkillLibrary, ...]) -> str:
     agents = [
         {
             "agent": role.agent,
             "role": role.instructions,
             "answers": role.answers,
-            "skills": [{"name": s.name, "description": s.description, "body": s.body} for s in libraries[role.agent]],
+            "skills": [{"name": s.name, "description": s.description, "body": s.body} for s in library],
         }
-        for role in team.roles
+        for role, library in zip(team.roles, libraries, strict=True)
     ]
     return json.dumps({"agents": agents}, ensure_ascii=False, indent=1)
 

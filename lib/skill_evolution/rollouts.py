@@ -1,10 +1,10 @@
 """Grouped rollouts: G executions of one question under the same libraries, rewards and advantages (paper 3.1)."""
 
-import asyncio
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from skill_evolution.aio import gather
 from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.models.base import ModelError
 from skill_evolution.teams import Call, Execution, Libraries, Team
@@ -86,8 +86,8 @@ async def run_group(
 ) -> Group:
     """G rollouts of one question, side by side; `call.sample_id` is extended by question and rollout."""
     calls = [replace(call, sample_id=f"{call.sample_id}/{question.id}/{g}") for g in range(group_size)]
-    trajectories = await asyncio.gather(
-        *(run_once(team, benchmark, question, libraries, one, rollout=g) for g, one in enumerate(calls))
+    trajectories = await gather(
+        run_once(team, benchmark, question, libraries, one, rollout=g) for g, one in enumerate(calls)
     )
     relative = advantages([t.reward for t in trajectories], divide_by_std=divide_by_std)
     return Group(question, tuple(trajectories), relative)
@@ -98,8 +98,4 @@ async def run_all(
 ) -> list[Trajectory]:
     """Every question once, side by side, in the questions' order (validation and test)."""
     calls = [replace(call, sample_id=f"{call.sample_id}/{q.id}/0") for q in questions]
-    return list(
-        await asyncio.gather(
-            *(run_once(team, benchmark, q, libraries, one) for q, one in zip(questions, calls, strict=True))
-        )
-    )
+    return await gather(run_once(team, benchmark, q, libraries, one) for q, one in zip(questions, calls, strict=True))

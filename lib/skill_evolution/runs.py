@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import platform
+import re
 import sqlite3
 import subprocess
 from collections.abc import Iterable
@@ -94,11 +95,12 @@ class Run:
     Args:
         config: the resolved configuration.
         root: folder that holds the run folders; default `results/<profile>/runs`.
+        own: a description of what takes the place of the config's benchmark, team or models; part of its identity.
     """
 
-    def __init__(self, config: Config, *, root: Path | None = None) -> None:
+    def __init__(self, config: Config, *, root: Path | None = None, own: str = "") -> None:
         self.config = config
-        self.folder = run_folder(config, root=root)
+        self.folder = run_folder(config, root=root, own=own)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.folder / ".lock")
 
@@ -154,18 +156,25 @@ def _open_ledger(path: Path) -> Ledger:
         raise RunError(f"{path}: no usable ledger ({error}): move the folder away") from error
 
 
-def run_folder(config: Config, *, root: Path | None = None) -> Path:
+def run_folder(config: Config, *, root: Path | None = None, own: str = "") -> Path:
     """Where the run of a config lies: the same config, data and prompts always have the same folder."""
-    return (root or paths.RESULTS / config.profile / "runs") / run_name(config)
+    return (root or paths.RESULTS / config.profile / "runs") / run_name(config, own=own)
 
 
-def run_name(config: Config) -> str:
-    """The name of a run's folder; its last part is a hash of everything that decides the results."""
+def run_name(config: Config, *, own: str = "") -> str:
+    """The name of a run's folder; its last part is a hash of everything that decides the results.
+
+    `own` describes what takes the place of the config's benchmark, team or models.
+    """
     inputs = [config.deciding(), prompt_hashes(), *(_content(p) for p in (config.data_path, config.start_libraries))]
-    if config.data_path is None:
-        inputs.append(_content(paths.DEMO_DATA / f"{config.benchmark}.json"))
+    bundled = paths.DEMO_DATA / f"{config.benchmark}.json"
+    if config.data_path is None and bundled.exists():
+        inputs.append(_content(bundled))
+    if own:
+        inputs.append(own)
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{config.benchmark}-{config.category or 'all'}-{config.method}-seed{config.seed}-{digest}"
+    name = f"{config.benchmark}-{config.category or 'all'}-{config.method}-seed{config.seed}-{digest}"
+    return re.sub(r"[^\w.-]+", "_", name)  # one's own benchmark or category may hold a slash
 
 
 @lru_cache(maxsize=64)

@@ -1,11 +1,8 @@
 """Frames behind the main results: which rows go together, curves over iterations, and what the calls cost."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from skill_evolution.analysis.names import NAMES
-from skill_evolution.runs import write_text
 
 
 def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -23,11 +20,6 @@ def grse_differences(*tables: pd.DataFrame) -> pd.DataFrame:
     rows = pd.concat([table[table["method"] == NAMES["grse"]] for table in tables], ignore_index=True)
     rows = rows.sort_values("benchmark", kind="stable", ignore_index=True).drop(columns=["metric", "method"])
     return rows.rename(columns={"baseline": "method"}).assign(method=lambda frame: "minus " + frame["method"])
-
-
-def save_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a tidy frame, whole and then renamed."""
-    write_text(path, frame.to_csv(index=False, lineterminator="\n"))
 
 
 def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +40,8 @@ def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
     """Calls and tokens by method, stage and purpose, summed over all runs; `cut [%]` is the share of cut replies."""
     keys = ["method", "stage", "purpose"]
     sums = ["calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cut", "failures"]
-    table = usage.groupby(keys, sort=False)[sums].sum().reset_index()
+    # min_count: a server that does not tell cached tokens has told nothing, not 0.
+    table = usage.groupby(keys)[sums].sum(min_count=1).reset_index()
     return table.assign(cut=(100 * table["cut"] / table["calls"].where(table["calls"] > 0)).fillna(0.0)).rename(
         columns={"cut": "cut [%]"}
     )

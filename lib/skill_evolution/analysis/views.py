@@ -10,7 +10,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from skill_evolution.config import Config
-from skill_evolution.feedback import Feedback
+from skill_evolution.feedback import Credit, Feedback
 from skill_evolution.gate import GateResult
 from skill_evolution.operators import Change
 from skill_evolution.rollouts import Group
@@ -58,7 +58,7 @@ _TAGS = {"call": "grep", "handover": "handover"}
 
 def feedback_table(feedback: Feedback) -> pd.DataFrame:
     """One row an item of the critic's reply: what it says, and whether it passed the checks or why not."""
-    credits = [("credit", c.agent, c.skill, f"{c.value:+.2f} ({c.contribution})") for c in feedback.credits]
+    credits = [("credit", c.agent, c.skill, _value(c)) for c in feedback.credits]
     diagnoses = [
         ("diagnosis", d.agent, d.skill, f"{d.failure_type} → {d.action}: {d.suggestion} “{d.quotes[0]}”")
         for d in feedback.diagnoses
@@ -67,6 +67,10 @@ def feedback_table(feedback: Feedback) -> pd.DataFrame:
     rows = [(*item, "passed") for item in (*credits, *diagnoses, *needs)]
     rows += [("rejected", None, None, r.item, r.reason) for r in feedback.rejections]
     return pd.DataFrame(rows, columns=["item", "agent", "skill", "what it says", "check"])
+
+
+def _value(credit: Credit) -> str:
+    return credit.contribution if credit.value is None else f"{credit.value:+.2f} ({credit.contribution})"
 
 
 def gate_table(result: GateResult, delta: float) -> pd.DataFrame:

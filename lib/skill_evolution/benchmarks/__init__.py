@@ -39,7 +39,7 @@ def load_benchmark(
         DataError: an unknown name or category, a missing or impossible number, or a malformed file.
     """
     if name not in BENCHMARKS:
-        raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}")
+        raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}; one's own is given to `train`")
     file = paths.DEMO_DATA / f"{name}.json" if path is None else Path(path)
     sizes = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
     category = None if category == "all" else category

@@ -18,8 +18,10 @@ def write_demo_data(folder: Path, *, seed: int = 0) -> None:
     """Writes `hotpotqa.json` and `locomo.json`, byte for byte the same for a seed.
 
     HotpotQA: 200 questions in the official distractor shape, to be sliced 60 / 40 / 100 in file order. LoCoMo: ten
-    conversations under the real sample ids, so that the split by conversation applies (FACTS A "LoCoMo split"); ten
-    questions of each category 1 to 4 and two of category 5 a conversation. Sizes are our choice.
+    conversations under the real sample ids, so that the split by conversation applies (FACTS A "LoCoMo split"); twenty
+    questions of each category 1 to 4 (ten about either speaker) and two of category 5 a conversation. Sizes are our
+    choice: the 40 training and validation questions that a category has so are enough to tell a skill's effect from
+    chance.
 
     Args:
         folder: Created if missing; files there are replaced.

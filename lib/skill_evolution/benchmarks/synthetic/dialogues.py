@@ -35,7 +35,10 @@ class Asked:
 
 @dataclass
 class Draft:
-    """A conversation being written: exchanges by session, questions so far, fresh names and slot fillers."""
+    """A conversation being written: exchanges by session, questions so far, fresh names and slot fillers.
+
+    `subject` is the position of the speaker about whom facts are told and asked; None while it can be either.
+    """
 
     rng: random.Random
     names: Names
@@ -69,14 +72,14 @@ class Draft:
         return Exchange([(speaker, text), (other, self.rng.choice(smalltalk.REPLIES).format(s=speaker))])
 
     def echo(self, question: str, text: str, session: int) -> None:
-        """Often mentions a keyword of a fact once more, mostly in a later session, without the fact."""
+        """Often lets either speaker mention a keyword of a fact again, mostly in a later session, without the fact."""
         shared = set(re.findall(r"[a-z]{5,}", question)) & set(re.findall(r"[a-z]{5,}", text))
         later = self.rng.random() < 0.7
         low, high = (session + 1, SESSIONS) if later else (0, session)
         if not shared or low >= high or self.rng.random() < 0.35:
             return
         keyword = max(sorted(shared), key=len)
-        speaker, other = self.pair()
+        speaker, other = self.rng.sample(self.speakers, 2)
         self.place(self.told(speaker, other, self.rng.choice(smalltalk.ECHOES).format(k=keyword)), low, high)
 
     def ask(self, question: str, answer: str, category: int, rests_on: list[Exchange]) -> None:
@@ -85,7 +88,11 @@ class Draft:
 
 
 def _single_hop(draft: Draft) -> None:
-    """Ten facts of one turn: found by a keyword, beside the keyword, by stem, or not by a search for words."""
+    """Ten facts about the subject, of one turn each.
+
+    Found by a keyword (one of them only by the question's shorter words), by stem, or not by a search for words; three
+    in the reply to the turn that holds the keyword.
+    """
     rng = draft.rng
     remote = 1 + (rng.random() < 0.5)
     told = rng.sample(talk.DIRECT, 3) + rng.sample(talk.LATER_WORD, 1)
@@ -104,7 +111,10 @@ def _single_hop(draft: Draft) -> None:
 
 
 def _temporal(draft: Draft) -> None:
-    """Ten times: three relative, three stated, two told by another event, two plans told in reply to a question."""
+    """Ten times about the subject.
+
+    Three relative, three stated, two told by another event, two plans told in reply to a question.
+    """
     rng = draft.rng
     for number, (past, base) in enumerate(rng.sample(talk.EVENTS, 8)):
         speaker, other = draft.pair()
@@ -131,7 +141,7 @@ def _temporal(draft: Draft) -> None:
 
 
 def _multi_hop(draft: Draft) -> None:
-    """Five lists over several sessions, two in one turn, and three questions on what came from which place."""
+    """Ten lists about the subject: two told in one turn, five over several sessions, three of things from places."""
     rng = draft.rng
     for number, (pool, question, turns) in enumerate(rng.sample(talk.LISTS, 7)):
         speaker, other = draft.pair()
@@ -164,7 +174,10 @@ def _spread(draft: Draft, exchanges: list[Exchange]) -> None:
 
 
 def _open_domain(draft: Draft) -> None:
-    """Ten inferences: likely yes or no, the preferred one of two, and one or two that need knowledge of the world."""
+    """Ten inferences about the subject.
+
+    Likely yes or no, the preferred one of two, and one or two that need knowledge of the world.
+    """
     rng = draft.rng
     riddles = 1 + (rng.random() < 0.5)
     for question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
@@ -196,10 +209,13 @@ def _chatter(draft: Draft, pattern: tuple[str, str]) -> Exchange:
 
 
 def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> list[dict[str, Any]]:
-    """One session's turns: an opening, the facts in random order between small talk, speakers in turn."""
+    """One session's turns: an opening, then the facts in random order between small talk.
+
+    A few turns more than the facts take (about 22), and as many as a session of LoCoMo has: 10 to 47, 21.6 in the mean.
+    """
     rng = draft.rng
     facts = rng.sample(draft.sessions[number], len(draft.sessions[number]))
-    size = rng.randint(14, 22)
+    size = rng.randint(22, 30)
     while sum(len(exchange.turns) for exchange in facts) + 2 < size - 1:
         facts.insert(rng.randint(0, len(facts)), _chatter(draft, next(chatter)))
     turns: list[dict[str, Any]] = []
@@ -226,7 +242,7 @@ def _add_photo(draft: Draft, turn: dict[str, Any]) -> None:
 def _conversation(rng: random.Random, number: int, speakers: tuple[str, str]) -> dict[str, Any]:
     draft = Draft(rng, Names(rng), speakers, timeline.session_days(rng, SESSIONS))
     for write in (_multi_hop, _temporal, _open_domain, _single_hop):
-        for draft.subject in (0, 1):  # ten questions of a category about each of the two
+        for draft.subject in (0, 1):  # every category twice, once about each of the two
             write(draft)
     draft.subject = None
     chatter = endless(rng, smalltalk.CHATTER)
@@ -250,11 +266,17 @@ def _record(asked: Asked) -> dict[str, Any]:
 
 
 def _adversarial(draft: Draft) -> list[dict[str, Any]]:
-    """Two single-hop questions asked about the wrong speaker."""
+    """Two single-hop questions asked about the wrong speaker, of whom nothing of the kind is told."""
     swap = dict(zip(draft.speakers, reversed(draft.speakers), strict=True))
+    told = {asked.question for asked in draft.asked}
+    wrongs = [
+        (asked, wrong)
+        for asked in draft.asked
+        if asked.category == SINGLE_HOP
+        and (wrong := re.sub("|".join(draft.speakers), lambda match: swap[match.group()], asked.question)) not in told
+    ]
     records = []
-    for asked in draft.rng.sample([asked for asked in draft.asked if asked.category == SINGLE_HOP], 2):
-        wrong = re.sub("|".join(draft.speakers), lambda match: swap[match.group()], asked.question)
+    for asked, wrong in draft.rng.sample(wrongs, 2):
         record = _record(asked) | {"question": wrong, "category": ADVERSARIAL, "adversarial_answer": asked.answer}
         del record["answer"]
         records.append(record)

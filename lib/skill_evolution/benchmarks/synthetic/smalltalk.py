@@ -1,30 +1,43 @@
 """Small talk between the facts, and the words that fill the slots of all patterns."""
 
-# The answers, by kind; none holds a comma.
+# The answers, by kind; none holds a comma. A kind has as many as a conversation asks for, so that none comes twice.
 POOLS: dict[str, tuple[str, ...]] = {
     key: tuple(line.split(", "))
     for key, line in {
         "animal": "greyhound, tabby kitten, tortoise, parakeet, pony, border collie, hedgehog, ferret, canary, goat",
-        "craft": "pottery, bookbinding, woodcarving, calligraphy, glassblowing, basketry, silversmithing, origami",
+        "craft": (
+            "pottery, bookbinding, woodcarving, calligraphy, glassblowing, basketry, "
+            "silversmithing, origami, felting, weaving, stonecutting, lacquering"
+        ),
         "instrument": "cello, banjo, accordion, clarinet, ukulele, harp, trombone, mandolin, oboe, zither",
         "dish": (
             "lentil stew, mushroom risotto, plum dumplings, fish curry, "
-            "pumpkin soup, walnut pasta, leek pie, saffron rice"
+            "pumpkin soup, walnut pasta, leek pie, saffron rice, "
+            "barley salad, onion tart, potato gratin, beetroot gnocchi"
         ),
         "colour": "emerald green, mustard yellow, navy blue, coral pink, charcoal grey, burgundy red, pale lilac",
         "gift": (
             "copper kettle, pocket telescope, wool blanket, chess set, silver bracelet, "
-            "fountain pen, picture frame, leather satchel, wind chime, tea set"
+            "fountain pen, picture frame, leather satchel, wind chime, tea set, "
+            "music box, rocking chair, walking stick, straw hat, pewter mug, "
+            "clay vase, spinning top, jigsaw puzzle, paper kite, wooden puppet, "
+            "glass paperweight, snow globe, velvet cushion, door knocker, bird cage"
         ),
         "reason": "the noisy neighbours, the long commute, a leaking roof, the rent, the damp cellar, a job abroad",
         "role": "treasurer, stage manager, head gardener, assistant coach, night porter, tour guide, choir leader",
         "flower": "tulips, dahlias, foxgloves, marigolds, snowdrops, hollyhocks, peonies, bluebells",
         "feeling": "nervous relief, pure calm, stubborn pride, quiet gratitude, childlike wonder",
-        "sport": "fencing, rowing, archery, badminton, curling, bouldering, judo, water polo",
+        "sport": (
+            "fencing, rowing, archery, badminton, curling, bouldering, "
+            "judo, water polo, squash, handball, trampolining, cricket"
+        ),
         "pet_name": "Biscuit, Pepper, Marble, Noodle, Saffron, Button, Thistle, Domino, Pickle, Comet",
         "food": "rye bread, apricot jam, goat cheese, smoked trout, honey cake, pickled beets, chestnuts, pear cider",
         "plant": "rosemary, tomatoes, runner beans, strawberries, sage, courgettes, fennel, radishes",
-        "subject": "Portuguese, astronomy, bookkeeping, welding, sign language, botany, Icelandic, economics",
+        "subject": (
+            "Portuguese, astronomy, bookkeeping, welding, sign language, botany, "
+            "Icelandic, economics, geology, marketing, Swahili, first aid"
+        ),
         "object": "stamps, old postcards, sea glass, brass buttons, records, porcelain owls, railway maps, fossils",
         "job": "ferry pilot, florist, tax adviser, piano tuner, dentist, beekeeper, locksmith, carpenter",
         "disaster": "a burst pipe, a power cut, a hailstorm, a flat tyre, a lost passport, a broken oven",

@@ -2,140 +2,150 @@
 
 Of a group it credits a skill by comparing the runs in which it was recorded as used with those in which it was not,
 each agent by its own part of the work. Shown a single trajectory it can only credit what was present by the reward.
-It never looks a skill's name up anywhere: only texts and outcomes count.
+It never looks a skill's name up anywhere: only texts and outcomes count. All figures are our choice.
 """
 
 import json
 import statistics
+from collections.abc import Sequence
 from typing import Any
 
 from skill_evolution.models.simulated.chance import Chance
 from skill_evolution.models.simulated.directives import recognise
-from skill_evolution.models.simulated.judging import (
-    LOW,
-    Failure,
+from skill_evolution.models.simulated.documents import (
+    AgentText,
+    Case,
     Rollout,
-    covered,
-    local_outcome,
-    locate,
-    opposed,
-    read_rollouts,
-    restricting,
+    SkillText,
+    TeamText,
+    read_case,
+    read_section,
 )
+from skill_evolution.models.simulated.judging import LOW, Failure, covered, locate, narrowing, opposed, outcome
 
 DIFFERENCE = 0.05  # a smaller difference between runs with and without a skill is none
 BLAME = -0.5  # credit of a used skill that narrows what failed, where no run without it is there to compare with
 DIAGNOSES = 2  # failures that are described a group
-
-
-def _team(system: str) -> list[dict[str, Any]]:
-    return json.loads(system.split("# Team\n", 1)[1])["agents"]
-
-
-def _answering(agents: list[dict[str, Any]]) -> str:
-    return next(agent["agent"] for agent in agents if agent["answers"])
+CREDITS = 16  # that a reply holds, the strongest ones: what the shorter of the two reply forms has room for
+CITATIONS = 4
 
 
 def compare_rollouts(system: str, user: str, chance: Chance) -> str:
-    """The reply to "compare rollouts"."""
+    """The reply to "compare rollouts".
+
+    Raises:
+        ModelError: A message is not what the task asks for.
+    """
     del chance  # it reads, it does not guess
-    agents, payload = _team(system), json.loads(user)
-    rollouts, answering = read_rollouts(payload), _answering(agents)
-    best = max(rollouts, key=lambda r: r.reward)
-    failures = _failures(payload, rollouts, best, answering)
-    credits = [c for agent in agents for c in _contrasts(agent, rollouts, answering, payload["gold_answer"], best)]
-    structured = "diagnoses" in system
-    by_agent = {agent["agent"]: agent["skills"] for agent in agents}
-    credits += _blames(by_agent, failures, credits)
-    reply: dict[str, Any] = {"credits": credits}
-    if structured:
-        reply |= {
-            "feedback": [{"agent": f.agent, "summary": f"{f.failure_type}: {f.capability}"} for _, f in failures],
-            "induction": [_induction(r, f) for r, f in failures if not covered(f.capability, by_agent[f.agent])],
-            "diagnoses": [_diagnosis(r, f, by_agent[f.agent]) for r, f in failures],
-        }
-    else:
-        reply["feedback"] = [_plain(f, by_agent[f.agent]) for _, f in failures]
-    return json.dumps(reply, ensure_ascii=False)
+    team, case = read_section(TeamText, system, "Team"), read_case(user)
+    failures = _failures(case, team)
+    credits = [credit for agent in team.agents for credit in _contrasts(agent, case, team.answering)]
+    credits += _blames(team, failures, credits)
+    credits = _strongest(credits, "credit")
+    if '"diagnoses"' not in system.partition("# Team\n")[0]:
+        return _reply(credits, feedback=[_plain(f, team.skills(f.agent)) for f in failures])
+    good = {(c["agent"], c["skill"]) for c in credits if c["credit"] > 0}
+    return _reply(
+        credits,
+        feedback=[{"agent": f.agent, "summary": _summary(f)} for f in failures],
+        induction=[_induction(f) for f in failures if not covered(f.capability, team.skills(f.agent))],
+        diagnoses=[
+            _diagnosis(f, [s for s in team.skills(f.agent) if (f.agent, s.name) not in good])
+            for f in failures
+            if f.quote  # without a quotation nothing is proved
+        ],
+    )
 
 
-def _failures(
-    payload: dict[str, Any], rollouts: list[Rollout], best: Rollout, answering: str
-) -> list[tuple[Rollout, Failure]]:
+def _reply(credits: list[dict[str, Any]], **lists: list[dict[str, Any]]) -> str:
+    return json.dumps({"credits": credits, **lists}, ensure_ascii=False)
+
+
+def _strongest(credits: list[dict[str, Any]], value: str) -> list[dict[str, Any]]:
+    """As many credits as a reply holds, by the size of the field `value`."""
+    return sorted(credits, key=lambda credit: -abs(credit[value]))[:CREDITS]
+
+
+def _summary(failure: Failure) -> str:
+    return f"{failure.failure_type}: {failure.capability}"
+
+
+def _failures(case: Case, team: TeamText) -> list[Failure]:
     """The failures of the worst runs, one a kind."""
-    found: dict[tuple[str, str], tuple[Rollout, Failure]] = {}
-    for rollout in sorted(rollouts, key=lambda r: r.reward):
-        failure = locate(payload, rollout, best if best is not rollout else None, answering)
+    found: dict[tuple[str, str], Failure] = {}
+    for rollout in sorted(case.rollouts, key=lambda r: r.reward):
+        failure = locate(case, rollout, team.answering)
         if failure is not None:
-            found.setdefault((failure.agent, failure.capability), (rollout, failure))
+            found.setdefault((failure.agent, failure.capability), failure)
     return list(found.values())[:DIAGNOSES]
 
 
-def _contrasts(
-    agent: dict[str, Any], rollouts: list[Rollout], answering: str, gold: str, best: Rollout
-) -> list[dict[str, Any]]:
-    name = agent["agent"]
-    outcomes = {r.number: local_outcome(r, name, answering, gold, best) for r in rollouts}
-    judged = [r for r in rollouts if outcomes[r.number] is not None]
+def _contrasts(agent: AgentText, case: Case, answering: str) -> list[dict[str, Any]]:
+    """Credits of an agent's skills: its outcome with the skill less its outcome without, over the runs that tell."""
+    outcomes = [(r, o) for r in case.rollouts if (o := outcome(r, agent.agent, case, answering)) is not None]
     credits = []
-    for skill in agent["skills"]:
-        used = [r for r in judged if skill["name"] in r.used.get(name, ())]
-        unused = [r for r in judged if r not in used]
-        if not used or not unused:
-            continue
-        difference = statistics.fmean(outcomes[r.number] or 0.0 for r in used) - statistics.fmean(
-            outcomes[r.number] or 0.0 for r in unused
-        )
-        if abs(difference) >= DIFFERENCE:
-            credits.append(_credit(name, skill["name"], difference, used))
+    for skill in agent.skills:
+        used = [(r, o) for r, o in outcomes if skill.name in r.used.get(agent.agent, ())]
+        unused = [o for r, o in outcomes if skill.name not in r.used.get(agent.agent, ())]
+        if used and unused:
+            difference = statistics.fmean(o for _, o in used) - statistics.fmean(unused)
+            if abs(difference) >= DIFFERENCE:
+                credits += _credit(agent.agent, skill.name, difference, [r for r, _ in used])
     return credits
 
 
-def _credit(agent: str, skill: str, value: float, used: list[Rollout]) -> dict[str, Any]:
-    citations = [{"rollout": r.number, "step": r.own(agent)[-1].number} for r in used[:4]]
-    return {"agent": agent, "skill": skill, "credit": round(max(-1.0, min(1.0, value)), 3), "citations": citations}
+def _credit(agent: str, skill: str, value: float, used: Sequence[Rollout]) -> list[dict[str, Any]]:
+    """A credit that cites the agent's last step in the runs with the skill; none where there is no such step."""
+    citations = [{"rollout": r.number, "step": own[-1].number} for r in used if (own := r.own(agent))][:CITATIONS]
+    value = round(max(-1.0, min(1.0, value)), 3)
+    return [{"agent": agent, "skill": skill, "credit": value, "citations": citations}] if citations else []
 
 
-def _blames(
-    skills: dict[str, list[dict[str, Any]]], failures: list[tuple[Rollout, Failure]], credits: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _blames(team: TeamText, failures: list[Failure], credits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Credits for used skills that narrow what failed and about which the runs give no contrast."""
-    known = {(c["agent"], c["skill"]) for c in credits}
-    blamed: dict[tuple[str, str], dict[str, Any]] = {}
-    for rollout, failure in failures:
-        for skill in restricting(skills[failure.agent], rollout.used.get(failure.agent, ())):
-            place = (failure.agent, skill["name"])
+    known = {(credit["agent"], credit["skill"]) for credit in credits}
+    blames: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for failure in failures:
+        used = failure.rollout.used.get(failure.agent, ())
+        for skill in narrowing(team.skills(failure.agent), used):
+            place = (failure.agent, skill.name)
             if place not in known:
-                blamed.setdefault(place, _credit(*place, BLAME, [rollout]))
-    return list(blamed.values())
+                blames.setdefault(place, _credit(*place, BLAME, [failure.rollout]))
+    return [credit for found in blames.values() for credit in found]
 
 
-def _induction(rollout: Rollout, failure: Failure) -> dict[str, Any]:
+def _cited(failure: Failure) -> dict[str, Any]:
+    return {"rollout": failure.rollout.number, "step": failure.step}
+
+
+def _induction(failure: Failure) -> dict[str, Any]:
     return {
         "agent": failure.agent,
         "failure_type": failure.failure_type,
         "missing_capability": failure.capability,
-        "citations": [{"rollout": rollout.number, "step": failure.step}],
+        "citations": [_cited(failure)],
     }
 
 
-def _plain(failure: Failure, skills: list[dict[str, Any]]) -> dict[str, Any]:
+def _plain(failure: Failure, skills: Sequence[SkillText]) -> dict[str, Any]:
+    """Feedback where no diagnoses are asked for."""
     missing = None if covered(failure.capability, skills) else failure.capability
     return {"agent": failure.agent, "summary": failure.capability, "missing_capability": missing}
 
 
-def _diagnosis(rollout: Rollout, failure: Failure, skills: list[dict[str, Any]]) -> dict[str, Any]:
-    used = rollout.used.get(failure.agent, ())
+def _diagnosis(failure: Failure, skills: Sequence[SkillText]) -> dict[str, Any]:
+    """A diagnosis; `skills` are those of the agent that the comparison doesn't speak for."""
+    used = failure.rollout.used.get(failure.agent, ())
     skill, action = None, "none" if covered(failure.capability, skills) else "induce"
     # A skill that asks for the contrary of what was missing can be repaired; another one that only narrows can't.
-    contrary = [s for s in skills if s["name"] in used and opposed(failure.capability, s["body"])]
-    if contrary or restricting(skills, used):
-        skill, action = (contrary or restricting(skills, used))[0]["name"], "refine" if contrary else "prune"
+    contrary = [s for s in skills if s.name in used and opposed(failure.capability, s.body)]
+    if suspects := contrary or narrowing(skills, used):
+        skill, action = suspects[0].name, "refine" if contrary else "prune"
     return {
         "failure_type": failure.failure_type,
         "agent": failure.agent,
         "skill": skill,
-        "citations": [{"rollout": rollout.number, "step": failure.step, "quote": failure.quote}],
+        "citations": [{**_cited(failure), "quote": failure.quote}],
         "action": action,
         "suggestion": failure.capability,
         "redundant_with": [],
@@ -143,49 +153,52 @@ def _diagnosis(rollout: Rollout, failure: Failure, skills: list[dict[str, Any]])
 
 
 def assess_trajectory(system: str, user: str, chance: Chance) -> str:
-    """The reply to "assess one trajectory": every skill that was used is credited by the reward."""
+    """The reply to "assess one trajectory": every skill that was used is credited by the reward.
+
+    Raises:
+        ModelError: A message is not what the task asks for.
+    """
     del chance
-    agents, payload = _team(system), json.loads(user)
-    rollout, answering = read_rollouts(payload)[0], _answering(agents)
-    failure = locate(payload, rollout, None, answering)
-    credits = []
-    for agent in agents:
-        for name in rollout.used.get(agent["agent"], ()):
-            fault = failure if failure is not None and failure.agent == agent["agent"] else None
-            credits.append(_presence(agent, name, rollout.reward, fault))
-    residuals = []
-    if failure is not None:
-        skills = next(a["skills"] for a in agents if a["agent"] == failure.agent)
-        missing = not covered(failure.capability, skills)
-        residuals.append(
-            {
-                "agent": failure.agent,
-                "summary": f"{failure.failure_type}: {failure.capability}",
-                "needs_new_skill": missing,
-                "missing_capability": failure.capability if missing else None,
-            }
-        )
-    return json.dumps({"credits": credits, "residuals": residuals}, ensure_ascii=False)
-
-
-def _presence(agent: dict[str, Any], name: str, reward: float, fault: Failure | None) -> dict[str, Any]:
-    value = round(2 * reward - 1, 3)
-    body = next(skill["body"] for skill in agent["skills"] if skill["name"] == name)
-    own = {d.key for d, _ in recognise(body)}
-    twins = [
-        s["name"]
-        for s in agent["skills"]
-        if s["name"] != name and own and own == {d.key for d, _ in recognise(s["body"])}
+    team, case = read_section(TeamText, system, "Team"), read_case(user)
+    rollout = case.rollouts[0]
+    failure = locate(case, rollout, team.answering)
+    credits = [
+        _presence(agent, skill, rollout.reward, failure)
+        for agent in team.agents
+        for skill in agent.skills
+        if skill.name in rollout.used.get(agent.agent, ())
     ]
-    contribution = "redundant" if twins else "helped" if reward > LOW else "harmful"
+    credits = _strongest(credits, "utility_delta")
+    return _reply(credits, residuals=[_residual(failure, team.skills(failure.agent))] if failure else [])
+
+
+def _residual(failure: Failure, skills: Sequence[SkillText]) -> dict[str, Any]:
+    missing = not covered(failure.capability, skills)
     return {
-        "agent": agent["agent"],
-        "skill": name,
-        "contribution": contribution,
-        "utility_delta": value,
+        "agent": failure.agent,
+        "summary": _summary(failure),
+        "needs_new_skill": missing,
+        "missing_capability": failure.capability if missing else None,
+    }
+
+
+def _presence(agent: AgentText, skill: SkillText, reward: float, failure: Failure | None) -> dict[str, Any]:
+    """Credit for having been there, from -1 at a reward of 0 to 1 at a reward of 1."""
+    own = {d.key for d, _ in recognise(skill.body)}
+    twins = [
+        other.name
+        for other in agent.skills
+        if other is not skill and own and own == {d.key for d, _ in recognise(other.body)}
+    ]
+    contrary = failure and failure.agent == agent.agent and opposed(failure.capability, skill.body)
+    return {
+        "agent": agent.agent,
+        "skill": skill.name,
+        "contribution": "redundant" if twins else "helped" if reward > LOW else "harmful",
+        "utility_delta": round(max(-1.0, min(1.0, 2 * reward - 1)), 3),
         "evidence": f"it was followed in a run with reward {reward:.2f}",
-        "suggested_edit": fault.capability if fault and opposed(fault.capability, body) else None,
-        "redundant_with": twins[:4],
+        "suggested_edit": failure.capability if failure and contrary else None,
+        "redundant_with": twins[:CITATIONS],
         "conflict_with": [],
     }
 

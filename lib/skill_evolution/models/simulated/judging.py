@@ -2,29 +2,37 @@
 
 It works on what a critic's message shows: the gold answer, the steps, the skills' texts. One rule base serves the
 critic of groups and the critic of single trajectories; the difference is what they are shown. With a better rollout
-to compare with, the missing capability is read off what that one did; without one it is a guess from the run itself.
+to compare with, what a searcher or reader was missing is read off what that one did; without one it is inferred from
+the run itself, or guessed where that doesn't tell. All figures are our choice.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from skill_evolution.models.simulated import dates
 from skill_evolution.models.simulated.chance import uniform
 from skill_evolution.models.simulated.directives import recognise
+from skill_evolution.models.simulated.documents import Case, Rollout, SkillText, Step
+from skill_evolution.models.simulated.reading import read_lines
 from skill_evolution.models.simulated.words import FUNCTION_WORDS, parse
 
-FOUND = 0.99  # share of the gold answer's content words that must stand in a text to hold the answer
 LOW = 0.5  # a run at or below this reward is a failure (MASkills' hard case)
-_RELATIVE = re.compile(r"\b(?:yesterday|today|tomorrow|ago|last|next|this|coming)\b", re.IGNORECASE)
+AS_GOOD = 0.8  # share of a successful run's evidence that serves where the gold answer's words don't tell
+LONG = 8  # words; a longer wrong answer is taken for one that hides its point
+
 _DATE = re.compile(
     r"\b(?:19|20)\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
-_ID_SEARCH = re.compile(r"\\?\[?D\d+:")
+_YES_NO = re.compile(r"\s*(?:yes|no)\s*(?:[.,;:!]|$)", re.IGNORECASE)
 _HEDGE = re.compile(r"\b(?:likely|probably|perhaps|maybe|would)\b", re.IGNORECASE)
-_TAG = re.compile(r"</?(?:grep|handover|answer)>", re.IGNORECASE)
+_ID_SEARCH = re.compile(r"\[?\(?D\d+:")
+_COMPARES = re.compile(r"\b(?:both|same|or)\b", re.IGNORECASE)
+_CUT = re.compile(r"\[\.\.\. \d+ characters cut \.\.\.\]")  # how a payload marks what it left out
+_MARKUP = re.compile(r"</?\w+>")
+_QUOTE = 80  # characters
 
-# What an agent is missing, in words that a skill's writer understands, by the behaviour that was seen to help.
+# What an agent is missing, in words that a skill's writer understands, by the behaviour that would have helped.
 CAPABILITIES = {
     "widen_adjacent": "fetch the adjacent turns next to a hit",
     "each_hop": "search each keyword and name separately",
@@ -38,49 +46,23 @@ CAPABILITIES = {
     "yes_no": "answer yes/no questions with the bare word",
     "list_all": "list all items, separated by commas",
     "commit_likely": "state the likeliest answer instead of declining",
+    "conclude": "check the conclusion against the evidence",
 }
-_RESTRICTS = re.compile(
+_SEARCHES = ("widen_adjacent", "each_hop", "stem_search")
+_NARROWS = re.compile(
     r"(?<!not )\b(?:only|alone|unless|stop at|ignore|discard|skip|never|outdated|keep to|single)\b", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True)
-class Step:
-    """A step as the message shows it, its reference to a shared text resolved."""
-
-    number: int
-    agent: str
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """A rollout as the message shows it."""
-
-    number: int
-    reward: float
-    steps: tuple[Step, ...]
-    used: dict[str, list[str]]
-    answer: str | None
-
-    def own(self, agent: str) -> list[Step]:
-        """The steps of an agent."""
-        return [step for step in self.steps if step.agent == agent]
-
-    def handed_over(self) -> str:
-        """All that the answering agent was handed."""
-        return "\n".join(_TAG.sub("", step.text) for step in self.steps if step.kind == "handover")
-
-    def seen(self) -> str:
-        """All that tools returned."""
-        return "\n".join(step.text for step in self.steps if step.kind == "result")
-
-
-@dataclass(frozen=True)
 class Failure:
-    """Where a rollout went wrong: failure type, agent, the step that shows it with a quotation, what was missing."""
+    """Where a rollout went wrong.
 
+    `step` shows it; `quote` is copied from that step, "" where it holds too little to quote. `capability` is what the
+    agent was missing.
+    """
+
+    rollout: Rollout
     failure_type: str
     agent: str
     step: int
@@ -88,161 +70,184 @@ class Failure:
     capability: str
 
 
-def read_rollouts(payload: dict[str, Any]) -> list[Rollout]:
-    """The rollouts of a critic's message."""
-    texts = payload.get("texts", {})
-    return [
-        Rollout(
-            entry["rollout"],
-            entry["reward"],
-            tuple(_step(step, texts) for step in entry["steps"]),
-            entry["skills_used"],
-            entry["final_answer"],
-        )
-        for entry in payload["rollouts"]
-    ]  # fmt: skip
-
-
-def _step(step: dict[str, Any], texts: dict[str, str]) -> Step:
-    text = step["text"] if "text" in step else texts[step["see"]]
-    return Step(step["step"], step["agent"], step["kind"], text)
-
-
 def content_words(text: str) -> set[str]:
-    """Stems of the words that carry content."""
+    """Stems of the words that carry content; the month of May is one of them."""
     sentence = parse(text)
-    return {s for s, low in zip(sentence.stems, sentence.lowers, strict=True) if low not in FUNCTION_WORDS}
+    words = zip(sentence.words, sentence.lowers, sentence.stems, strict=True)
+    return {stem for word, low, stem in words if low not in FUNCTION_WORDS or word == "May"}
 
 
 def holds_answer(text: str, gold: str) -> bool | None:
-    """Whether a text holds the gold answer; None where its words can't tell (yes/no, an inferred answer)."""
-    if not gold.strip() or gold.lower().strip(" .") in ("yes", "no") or _HEDGE.search(gold):
-        return None
-    wanted = content_words(gold)
-    if not wanted:
-        return None
-    there = content_words(text)
-    if len(wanted & there) / len(wanted) >= FOUND:
-        return True
-    return bool(_DATE.search(gold) and _RELATIVE.search(text))  # a date can be worked out from the session's
+    """Whether a text holds the gold answer; None where its words can't tell (none, yes or no, an inferred answer).
 
-
-def enough(rollout: Rollout, gold: str, best: Rollout | None) -> bool:
-    """Whether the answering agent was handed what the answer needs.
-
-    Where the gold answer's words can't tell, a hand-over that led another run to success serves as the measure.
+    A date has to stand in one line, or to follow from the line's time expression and its session's date.
     """
-    held = holds_answer(rollout.handed_over(), gold)
-    if held is not None:
+    wanted = content_words(gold)
+    if not wanted or _YES_NO.match(gold) or _HEDGE.search(gold):
+        return None
+    texts = _dated(text) if _DATE.search(gold) else [text]
+    return any(wanted <= content_words(part) for part in texts)
+
+
+def _dated(text: str) -> Iterator[str]:
+    """The lines of a text without their ids, each with its session's date and its time expression resolved."""
+    for raw in text.splitlines():
+        lines = read_lines(raw)
+        if not lines:
+            yield raw
+            continue
+        mention, day = dates.find_time(lines[0].text, lines[0].stamp), dates.session_date(lines[0].stamp)
+        yield f"{dates.written(day) if day else ''} {lines[0].text} {mention.resolved if mention else ''}"
+
+
+def supports(text: str, case: Case) -> bool | None:
+    """Whether a text is evidence enough for the answer; None where nothing tells.
+
+    Where the gold answer's words don't stand in the evidence of a run that succeeded either, they are no measure, and
+    that evidence is.
+    """
+    held, best = holds_answer(text, case.gold), case.best
+    if held or best.reward <= LOW or holds_answer(best.handed_over(), case.gold):
         return held
-    if best is not None and best.reward > LOW:
-        wanted, there = content_words(best.handed_over()), content_words(rollout.handed_over())
-        return len(wanted & there) >= 0.8 * len(wanted)
-    return "NO_EVIDENCE" not in rollout.handed_over()
+    wanted = content_words(best.handed_over())
+    return len(wanted & content_words(text)) >= AS_GOOD * len(wanted)
 
 
-def locate(payload: dict[str, Any], rollout: Rollout, best: Rollout | None, answering: str) -> Failure | None:
-    """The failure of a low rollout; None if it did well enough."""
+def enough(rollout: Rollout, case: Case, answering: str) -> bool:
+    """Whether the answering agent was handed what the answer needs; always, where it has nobody to hand it over."""
+    if all(step.agent == answering for step in rollout.steps):
+        return True
+    handed = rollout.handed_over()
+    held = supports(handed, case)
+    return bool(handed) if held is None else held
+
+
+def blamed(rollout: Rollout, case: Case, answering: str) -> str:
+    """The agent that the lack of evidence is laid at, of those before the answering one.
+
+    The first one that handed the answer over in the best run and not in this one; else the one that searches; else
+    the first.
+    """
+    agents = list(dict.fromkeys(step.agent for step in rollout.steps if step.agent != answering))
+    for agent in agents:
+        there = holds_answer(case.best.handed_over(agent), case.gold)
+        if there and not holds_answer(rollout.handed_over(agent), case.gold):
+            return agent
+    return next((step.agent for step in rollout.steps if step.kind == "call"), agents[0])
+
+
+def outcome(rollout: Rollout, agent: str, case: Case, answering: str) -> float | None:
+    """How an agent's own part went, in [0, 1]; None where the run doesn't tell.
+
+    The answering agent has the reward, if it was handed enough: an answer can't be better than its evidence. Of the
+    others each has 1 where they handed over enough, else the one to blame has 0.
+    """
+    if enough(rollout, case, answering):
+        return rollout.reward if agent == answering else 1.0
+    return 0.0 if agent == blamed(rollout, case, answering) else None
+
+
+def locate(case: Case, rollout: Rollout, answering: str) -> Failure | None:
+    """The failure of a low rollout; None if it did well enough, or the agent to blame has no step."""
     if rollout.reward > LOW or not rollout.steps:
         return None
-    gold, question = payload["gold_answer"], payload["question"]
-    if not enough(rollout, gold, best):
-        return _evidence_failure(payload, rollout, best, answering)
-    step = rollout.own(answering)[-1]
-    failure_type, capability = _answer_failure(rollout.answer, gold, question)
-    return Failure(failure_type, answering, step.number, _snippet(step.text), CAPABILITIES.get(capability, capability))
-
-
-def _evidence_failure(
-    payload: dict[str, Any], rollout: Rollout, best: Rollout | None, answering: str
-) -> Failure | None:
-    gold = payload["gold_answer"]
-    own = [step for step in rollout.steps if step.agent != answering]
+    if enough(rollout, case, answering):
+        agent = answering
+        failure_type, capability = _answer_failure(rollout.answer, case.gold)
+    else:
+        agent = blamed(rollout, case, answering)
+        failure_type, capability = _evidence_failure(case, rollout, agent)
+    own = rollout.own(agent)
     if not own:
         return None
-    searched = [step for step in own if step.kind == "call"]
-    dropped = bool(holds_answer(rollout.seen() if searched else payload.get("context", ""), gold))
-    failure_type = "evidence_dropped" if dropped else "retrieval_miss"
-    capability = (
-        _search_capability(payload, rollout, best, dropped) if searched else _reading_capability(payload, rollout)
-    )
-    last = own[-1]
-    return Failure(failure_type, last.agent, last.number, _snippet(last.text), CAPABILITIES[capability])
+    return Failure(rollout, failure_type, agent, own[-1].number, _quotation(own[-1]), CAPABILITIES[capability])
 
 
-def _search_capability(payload: dict[str, Any], rollout: Rollout, best: Rollout | None, dropped: bool) -> str:
-    if dropped or _several(payload["gold_answer"]):
-        return "quote_all"
-    if best is not None and best.reward > rollout.reward and enough(best, payload["gold_answer"], None):
-        read = _difference(rollout, best)
+def _evidence_failure(case: Case, rollout: Rollout, agent: str) -> tuple[str, str]:
+    """Whether what was missing had been found, and what the agent should have done."""
+    if rollout.texts("call", agent):
+        dropped = _had_more(rollout, case)
+        return "evidence_dropped" if dropped else "retrieval_miss", "quote_all" if dropped else _search(case, rollout)
+    there = holds_answer(case.context, case.gold) if case.context else False
+    return "retrieval_miss" if there is False else "evidence_dropped", _reading(case, rollout)
+
+
+def _had_more(rollout: Rollout, case: Case) -> bool:
+    """Whether the searches returned (a part of) the answer that was not handed over."""
+    seen, handed = rollout.seen(), rollout.handed_over()
+    parts = case.gold.split(",") if _several(case.gold) else [case.gold]
+    if any(holds_answer(seen, part) and not holds_answer(handed, part) for part in parts):
+        return True
+    return holds_answer(seen, case.gold) is None and bool(supports(seen, case))
+
+
+def _search(case: Case, rollout: Rollout) -> str:
+    """What the searches should have done: what a better run's did; else a guess, settled by the question."""
+    best = case.best
+    if best.reward > rollout.reward and supports(best.handed_over(), case):
+        read = _difference(_patterns(rollout), _patterns(best))
         if read:
             return read
-    # Nothing to compare with: a guess among what may have been missing, settled by the question alone.
-    options = ["widen_adjacent", "each_hop", "stem_search"]
-    return options[int(uniform("guess", payload["question"]) * len(options))]
-
-
-def _difference(rollout: Rollout, best: Rollout) -> str | None:
-    """What the better run's searches did that this run's did not."""
-    ours, theirs = _patterns(rollout), _patterns(best)
-    if any(map(_ID_SEARCH.search, theirs)) and not any(map(_ID_SEARCH.search, ours)):
-        return "widen_adjacent"
-    words = {w for p in ours for w in re.findall(r"\w+", p.lower())}
-    other = {w for p in theirs for w in re.findall(r"\w+", p.lower())}
-    if any(new != old and len(new) >= 3 and old.startswith(new) for new in other - words for old in words):
-        return "stem_search"
-    if len(theirs) > len(ours) or other - words:
-        return "each_hop"
-    return None
+    return _SEARCHES[int(uniform("guess", case.question) * len(_SEARCHES))]
 
 
 def _patterns(rollout: Rollout) -> list[str]:
-    return [_TAG.sub("", step.text) for step in rollout.steps if step.kind == "call"]
+    return [text.replace(r"\b", " ") for text in rollout.texts("call")]
 
 
-def _reading_capability(payload: dict[str, Any], rollout: Rollout) -> str:
-    question = payload["question"].lower()
-    if payload["gold_answer"].lower().strip(" .") in ("yes", "no") or re.search(r"\b(?:both|same| or )\b", question):
+def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
+    """What the better run's patterns did that this run's did not."""
+    if any(map(_ID_SEARCH.search, theirs)) and not any(map(_ID_SEARCH.search, ours)):
+        return "widen_adjacent"
+    own, other = ({w for p in patterns for w in re.findall(r"\w+", p.lower())} for patterns in (ours, theirs))
+    if any(len(new) >= 3 and old != new and old.startswith(new) for new in other - own for old in own):
+        return "stem_search"
+    return "each_hop" if other - own else None
+
+
+def _reading(case: Case, rollout: Rollout) -> str:
+    """What a reader of passages should have handed over: what a better run did, else where the answer stands."""
+    if _YES_NO.match(case.gold) or _COMPARES.search(case.question):
         return "both_entities"
-    handed = content_words(rollout.handed_over())
-    lines = [line for line in payload.get("context", "").splitlines() if holds_answer(line, payload["gold_answer"])]
-    near = any(len(content_words(line.split("]")[0]) & handed) >= 1 for line in lines)
-    return "whole_context" if lines and near and uniform("guess", question) < 0.5 else "follow_bridge"
+    here = read_lines(rollout.handed_over())
+    better = read_lines(case.best.handed_over()) if case.best.reward > rollout.reward else ()
+    missing = [line for line in better if line not in here] or read_lines(case.context)
+    telling = [line for line in missing if holds_answer(line.text, case.gold)] or (missing if better else [])
+    return "whole_context" if {line.group for line in telling} & {line.group for line in here} else "follow_bridge"
 
 
-def _answer_failure(answer: str | None, gold: str, question: str) -> tuple[str, str]:
+def _answer_failure(answer: str | None, gold: str) -> tuple[str, str]:
+    """What is wrong with an answer whose evidence was there."""
     if answer is None:
         return "wrong_abstention", "commit_likely"
-    if gold.lower().strip(" .") in ("yes", "no"):
-        bare = answer.lower().strip(" .") in ("yes", "no")
-        return ("reasoning_error", "compare the facts of both entities") if bare else ("answer_format", "yes_no")
-    if holds_answer(answer, gold) and not (_DATE.search(gold) and not _DATE.search(answer)):
-        return "answer_format", "shortest_span"
+    held = holds_answer(answer, gold)
     if _several(gold) and content_words(gold) & content_words(answer):
-        return "reasoning_error", "list_all"
+        return "answer_format" if held else "reasoning_error", "list_all"
+    if held:
+        return "answer_format", "shortest_span"
+    if _YES_NO.match(gold):
+        return ("reasoning_error", "conclude") if _YES_NO.fullmatch(answer) else ("answer_format", "yes_no")
     if _DATE.search(gold):
         return "reasoning_error", "resolve_dates"
     if _HEDGE.search(gold):
         return "reasoning_error", "commit_likely"
-    return "reasoning_error", "shortest_span" if len(
-        answer.split()
-    ) > 8 else "check the conclusion against the evidence"
+    return "reasoning_error", "shortest_span" if len(answer.split()) > LONG else "conclude"
 
 
 def _several(gold: str) -> bool:
-    return "," in gold and not _DATE.search(gold)
+    return "," in gold and not _DATE.search(gold) and not _YES_NO.match(gold)
 
 
-def _snippet(text: str) -> str:
-    """A stretch of a step's text, copied as it stands."""
-    line = next((line for line in _TAG.sub("\n", text).splitlines() if len(line.strip()) >= 3), text)
-    return line.strip()[:80].strip()
+def _quotation(step: Step) -> str:
+    """A stretch of a step's text, copied as it stands; "" where it holds less than three characters in a row."""
+    pieces = (piece.strip() for piece in _CUT.sub("\n", _MARKUP.sub("\n", step.text)).splitlines())
+    return next((piece[:_QUOTE].strip() for piece in (*pieces, step.text.strip()) if len(piece) >= 3), "")
 
 
-def covered(capability: str, skills: Sequence[dict[str, Any]]) -> bool:
+def covered(capability: str, skills: Sequence[SkillText]) -> bool:
     """Whether one of the skills asks for what the capability names."""
     wanted = {directive.key for directive, _ in recognise(capability)}
-    return any(wanted & {d.key for d, _ in recognise(f"{s['description']}\n{s['body']}")} for s in skills)
+    return any(wanted & {d.key for d, _ in recognise(f"{s.description}\n{s.body}")} for s in skills)
 
 
 def opposed(capability: str, body: str) -> bool:
@@ -251,16 +256,6 @@ def opposed(capability: str, body: str) -> bool:
     return any(w.key in t.opposes or t.key in w.opposes for w in wanted for t in there)
 
 
-def restricting(skills: Sequence[dict[str, Any]], used: Sequence[str]) -> list[dict[str, Any]]:
+def narrowing(skills: Sequence[SkillText], used: Sequence[str]) -> list[SkillText]:
     """The skills in use whose text narrows what the agent does."""
-    return [s for s in skills if s["name"] in used and _RESTRICTS.search(s["body"])]
-
-
-def local_outcome(rollout: Rollout, agent: str, answering: str, gold: str, best: Rollout | None) -> float | None:
-    """How an agent's own part went: the answering agent's reward where it was handed enough (else None: an answer
-    can't be better than its evidence), the other agents' by whether they handed over enough."""
-    given = enough(rollout, gold, best)
-    if agent == answering:
-        return rollout.reward if given else None
-    return float(given)
-
+    return [skill for skill in skills if skill.name in used and _NARROWS.search(skill.body)]
