@@ -161,7 +161,8 @@ async def test_what_passes_becomes_feedback():
     [
         (-0.5, "prune", "harmful"),
         (0.0, "prune", "harmful"),
-        (None, "prune", "harmful"),  # diagnosed but not credited: a credit of 0 carries the diagnosis
+        (None, "prune", "harmful"),  # diagnosed but not credited: a credit without value carries the diagnosis
+        (None, "refine", "neutral"),
         (0.5, "prune", "helped"),  # the comparison of rollouts says otherwise
         (0.0, "refine", "neutral"),
         (0.5, "consolidate", "redundant"),
@@ -172,7 +173,7 @@ async def test_a_diagnosis_tells_what_to_do_with_a_credited_skill(credit: float 
     item = {**DIAGNOSIS, "action": action, "redundant_with": ["look"] if action == "consolidate" else []}
     credits = [] if credit is None else [{**CREDIT, "credit": credit}]
     (found,) = (await judge({"credits": credits, "diagnoses": [item]})).credits
-    assert (found.value, found.contribution) == (credit or 0.0, contribution)
+    assert (found.value, found.contribution) == (credit, contribution)
     assert found.edit == ("hand over all" if action == "refine" else None)
     assert found.redundant_with == (("look",) if action == "consolidate" else ())
 
@@ -271,6 +272,6 @@ def test_no_reply_raises_and_only_what_is_there_is_credited(data: st.DataObject)
     feedback = read_reply(reply, Checker(toy.TEAM, LIBRARIES, GROUP), structured=data.draw(st.booleans()))
     for item in feedback.credits:
         assert LIBRARIES[item.agent].get(item.skill)
-        assert -1 <= item.value <= 1
+        assert item.value is None or -1 <= item.value <= 1
     assert all(need.agent in LIBRARIES for need in feedback.needs)
     assert all(quote for item in feedback.diagnoses for quote in item.quotes)

@@ -1,6 +1,7 @@
 """The loop: what reaches the summary, what an iteration changes, the run folder, and the ablation switches."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 import toy
 from test_critic import BAD_ITEMS
 
+from skill_evolution.benchmarks.base import DataError
 from skill_evolution.evolution import Evolution, Models, hard_cases
 from skill_evolution.feedback import Feedback
 from skill_evolution.methods import make_evolution
@@ -259,9 +261,34 @@ async def test_utility_survives_a_rejected_update(tmp_path):
 
 
 def test_hard_cases_are_at_the_threshold_or_below_and_the_worst_come_first():
-    groups = [toy.group(1.0, 0.0), toy.group(0.0, None), toy.group(1.0, 1.0), toy.group(None), toy.group(0.0, 0.6)]
+    rewards = [(1.0, 0.0), (0.0, None), (1.0, 1.0), (None,), (0.0, 0.6)]
+    groups = [toy.group(*row, number=number) for number, row in enumerate(rewards)]
     found = [(case.reward, case.answer) for case in hard_cases(groups, 0.5)]
     assert found == [(0.0, "grey"), (0.3, "blue"), (0.5, "blue")]  # the answer of the best rollout
+    assert len(hard_cases([*groups, *groups], 0.5)) == 3  # a repeated question counts once
+
+
+async def test_a_skill_diagnosed_without_a_credit_keeps_its_utility(tmp_path: Path):
+    # 0.6 u + 0.4 mean over questions with a value: the question without one has no say
+    libraries = toy.libraries((toy.skill("a", utility=-0.4),), ())
+    found = [toy.credit(-0.4, question="q1"), replace(toy.credit(-1.0, question="q2"), value=None)]
+    feedback = [Feedback(c.question, "c", credits=(c,)) for c in found]
+    (skill,) = evolution(tmp_path).record_use(libraries, [], feedback)["agent_1"]
+    assert skill.utility == pytest.approx(-0.4)
+
+
+async def test_a_run_without_validation_questions_is_refused(tmp_path: Path):
+    with pytest.raises(DataError, match="validation"):
+        await toy.run(toy.config(tmp_path), toy.ToyModel(), tmp_path, questions=toy.benchmark(validation=0))
+
+
+async def test_own_parts_belong_to_a_runs_identity(tmp_path: Path):
+    """A second run with other questions must not find the first one's results."""
+    settings, root = toy.config(tmp_path), tmp_path / "runs"
+    first = await toy.run(settings, toy.ToyModel(), root)
+    second = await toy.run(settings, toy.ToyModel(), root, questions=toy.benchmark(test=2))
+    assert first["run"] != second["run"]
+    assert (first["test_rows"], second["test_rows"]) == (4, 2)
 
 
 async def operators_called(folder: Path, number: int, **fields: Any) -> list[str]:

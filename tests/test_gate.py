@@ -58,6 +58,20 @@ def accepted(result: GateResult) -> list[str]:
     return [agent for agent, outcome in result.outcomes.items() if outcome.accepted]
 
 
+def row(reward: float | None) -> Trajectory:
+    """A validation row with a reward, or one that failed."""
+    if reward is None:
+        return Trajectory(toy.question(1), 0, error="gone")
+    return Trajectory(toy.question(1), 0, toy.execution("x"), reward)
+
+
+def test_only_rows_that_finished_under_both_are_compared():
+    # by the means alone the candidate would be worse (0.5 against 1.0); on the one common row they are equal
+    judge = Gate(toy.TEAM, toy.benchmark(), 0.03)
+    assert judge._outcome([row(None), row(1.0)], [row(0.0), row(1.0)]).accepted
+    assert not judge._outcome([row(None), row(1.0)], [row(1.0), row(None)]).accepted
+
+
 @pytest.mark.parametrize(
     ("base", "score", "kept"),
     [
@@ -75,18 +89,17 @@ def accepted(result: GateResult) -> list[str]:
     ],
 )
 def test_a_candidate_is_kept_down_to_delta_below_the_base(base: float | None, score: float | None, kept: bool):
-    outcome = Gate(toy.TEAM, toy.benchmark(), 0.03)._outcome(Score(base), Score(score))
+    outcome = Gate(toy.TEAM, toy.benchmark(), 0.03)._outcome([row(base)], [row(score)])
     assert (outcome.changed, outcome.accepted) == (True, kept)
 
 
 @pytest.mark.parametrize("rows", [40, 100, 200, 308])
 def test_every_pair_of_counts_that_is_exactly_delta_apart_is_kept(rows: int):
-    asked, judge = toy.question(1), Gate(toy.TEAM, toy.benchmark(), 0.25)
+    judge = Gate(toy.TEAM, toy.benchmark(), 0.25)
     apart = rows // 4
     for right in range(apart, rows + 1):
         base, kept, lost = (
-            mean_score([Trajectory(asked, 0, toy.execution("x"), float(i < n)) for i in range(rows)])
-            for n in (right, right - apart, right - apart - 1)
+            [row(float(i < n)) for i in range(rows)] for n in (right, right - apart, right - apart - 1)
         )
         assert judge._outcome(base, kept).accepted
         assert right == apart or not judge._outcome(base, lost).accepted

@@ -157,6 +157,8 @@ class Config(_Strict):
     """A candidate library is kept if its validation score is at least the base's minus this (MASkills: 0.03)."""
     start_libraries: Path | None = None
     """Folder with one library folder an agent to start from; null starts empty (paper A)."""
+    test_every_iteration: bool = False
+    """Test after every iteration, not only after the last one (for curves of the test score; it decides nothing)."""
 
     grep_calls: int = Field(default=3, ge=0)
     """Searches an agent may make a question (MASkills: 3)."""

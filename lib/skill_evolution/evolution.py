@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
@@ -250,15 +251,22 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
         libraries = iteration.libraries
         write_iteration(run, iteration)
         iterations.append(iteration_summary(iteration))
+        if evolution.config.test_every_iteration:
+            iterations[-1] |= test_summary(await _tested(evolution, libraries, run.iteration(number)))
         logger.info("%s iteration %d: %s", run.folder.name, number, iterations[-1]["validation"])
-    tested = await evolution.test(libraries)
-    rows = [prediction_row(evolution.benchmark, trajectory) for trajectory in tested]
+    rows = await _tested(evolution, libraries, run.folder)
     for agent, library in libraries.items():
         save_library(library, run.folder / "libraries" / agent)
-    write_jsonl(run.folder / "predictions.jsonl", rows)
     summary = {"run": run.folder.name, **make_summary(evolution.config, iterations, rows, libraries)}
     write_json(run.folder / "summary.json", summary)
     return summary
+
+
+async def _tested(evolution: Evolution, libraries: Libraries, folder: Path) -> list[dict[str, Any]]:
+    """The test's rows, also written to `predictions.jsonl` in a folder."""
+    rows = [prediction_row(evolution.benchmark, trajectory) for trajectory in await evolution.test(libraries)]
+    write_jsonl(folder / "predictions.jsonl", rows)
+    return rows
 
 
 def _check_splits(evolution: Evolution) -> None:
@@ -347,13 +355,20 @@ def prediction_row(benchmark: Benchmark, trajectory: Trajectory) -> dict[str, An
     return row
 
 
+def test_summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of each metric over the rows that finished, and how many did not."""
+    known = {"question_id", "category", "question", "gold", "answer", "declined", "evidence", "used", "error"}
+    done = [row for row in rows if row["error"] is None]
+    metrics = dict.fromkeys(key for row in done for key in row if key not in known)
+    means = {name: sum(row[name] for row in done) / len(done) for name in metrics}
+    return {"test": means, "failed_test_rows": len(rows) - len(done)}
+
+
 def make_summary(
     config: Config, iterations: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], libraries: Libraries
 ) -> dict[str, Any]:
     """What a run came to. Means are over the rows that finished; `failures` counts the others."""
-    known = {"question_id", "category", "question", "gold", "answer", "declined", "evidence", "used", "error"}
-    done = [row for row in rows if row["error"] is None]
-    metrics = list(dict.fromkeys(key for row in done for key in row if key not in known))
+    tested = test_summary(rows)
     rollouts = sum(i["failed_rollouts"] for i in iterations)
     critic = sum(i["critic_rejected"].get("call_failed", 0) for i in iterations)
     refused = sum(n for i in iterations for reason, n in i["changes_refused"].items() if reason.endswith("call_failed"))
@@ -363,7 +378,7 @@ def make_summary(
         "critic_calls": critic,
         "optimizer_calls": refused,
         "validation_rows": validation,
-        "test_rows": len(rows) - len(done),
+        "test_rows": tested["failed_test_rows"] + sum(i.get("failed_test_rows", 0) for i in iterations),
     }
     return {
         "method": config.method,
@@ -371,7 +386,7 @@ def make_summary(
         "category": config.category,
         "seed": config.seed,
         "label": config.label,
-        "test": {name: sum(row[name] for row in done) / len(done) for name in metrics} if done else {},
+        "test": tested["test"],
         "test_rows": len(rows),
         "declined": sum(row["declined"] for row in rows),
         "failures": {**failures, "total": sum(failures.values())},
