@@ -211,6 +211,19 @@ def test_where_the_gold_words_do_not_tell_a_successful_runs_evidence_does():
     assert only_diagnosis(LOCOMO, group(question, (1.0, good), (0.0, other)), libraries())[0] == "agent_1"
 
 
+def test_every_line_of_a_successful_runs_evidence_is_needed_where_the_words_do_not_tell():
+    """Both towns lie in Pell: what is told of one of them shares most of its words with what is told of the other."""
+    question = replace(BORN, text="Are the mill and the Dor inn in the same region?", answer="yes")
+    mill, inn = "[The Mill:1] The mill lies in the region of Pell.", "[Dor Inn:2] The inn lies in the region of Pell."
+    more = f"{mill}\n[The Mill:2] The mill was built by two people of the region."
+    good, bad = read(f"{mill}\n{inn}", "yes"), read(more, "no")
+    assert only_diagnosis(HOTPOTQA, group(question, (1.0, good), (0.0, bad)), libraries())[0] == "agent_1"
+    assert (
+        only_diagnosis(HOTPOTQA, group(question, (1.0, good), (0.0, replace(good, answer="no"))), libraries())[0]
+        == "agent_2"
+    )
+
+
 # --- credit ---
 
 

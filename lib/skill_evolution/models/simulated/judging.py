@@ -18,7 +18,6 @@ from skill_evolution.models.simulated.reading import read_lines
 from skill_evolution.models.simulated.words import FUNCTION_WORDS, parse
 
 LOW = 0.5  # a run at or below this reward is a failure (MASkills' hard case)
-AS_GOOD = 0.8  # share of a successful run's evidence that serves where the gold answer's words don't tell
 LONG = 8  # words; a longer wrong answer is taken for one that hides its point
 
 _DATE = re.compile(
@@ -103,14 +102,23 @@ def _dated(text: str) -> Iterator[str]:
 def supports(text: str, case: Case) -> bool | None:
     """Whether a text is evidence enough for the answer; None where nothing tells.
 
-    Where the gold answer's words don't stand in the evidence of a run that succeeded either, they are no measure, and
-    that evidence is.
+    Where the gold answer's words don't stand in the evidence of the runs that succeeded either, they are no measure;
+    all lines that one of those runs was handed are.
     """
-    held, best = holds_answer(text, case.gold), case.best
-    if held or best.reward <= LOW or holds_answer(best.handed_over(), case.gold):
+    held = holds_answer(text, case.gold)
+    successes = [r.handed_over() for r in case.rollouts if r.reward > LOW]
+    if held or not successes or any(holds_answer(handed, case.gold) for handed in successes):
         return held
-    wanted = content_words(best.handed_over())
-    return len(wanted & content_words(text)) >= AS_GOOD * len(wanted)
+    return any(_lines(handed) <= _lines(text) for handed in successes)
+
+
+def _lines(text: str) -> set[str]:
+    """The lines of a text: by their ids, else by their content words."""
+    return {
+        lines[0].id if (lines := read_lines(raw)) else " ".join(sorted(content_words(raw)))
+        for raw in text.splitlines()
+        if raw.strip()
+    }
 
 
 def enough(rollout: Rollout, case: Case, answering: str) -> bool:
