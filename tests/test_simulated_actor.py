@@ -155,9 +155,15 @@ def helpful(cases):
 
 
 def test_empty_library_is_weak_and_helpful_skills_are_strong(cases, helpful):
+    """A greedy reader shows a skill's behaviour on 88 % of the questions and an unasked one on 18 to 23 %.
+
+    (Normal distribution function at logit(p) / SPREAD; p is 0.85 for a shown directive, 0.2 or 0.25 for most others.)
+    Most questions take two behaviours (0.77 of them with skills, 0.04 without), a wrong or long answer still shares
+    some words with the gold one, and up to 20 % of a category are made to stay out of reach.
+    """
     empty = evaluate(cases, [])
-    assert all(0.12 <= value <= 0.5 for value in empty.values()), empty
-    assert all(0.65 <= value <= 0.95 for value in helpful.values()), helpful
+    assert all(0.2 <= value <= 0.45 for value in empty.values()), empty
+    assert all(0.6 <= value <= 0.85 for value in helpful.values()), helpful
 
 
 @pytest.mark.parametrize("key", HARMFUL)
@@ -186,6 +192,19 @@ def test_rollouts_of_one_question_differ_at_the_default_temperature(cases):
 
 
 # --- what it may depend on ---
+
+
+def test_a_greedy_reader_differs_by_question_not_by_call(cases):
+    """With a skill it overlooks it on some questions, without it does so unasked on some (policy.SPREAD)."""
+    asked = [(question, given_to) for category, question, _, given_to in cases if category == "temporal"][:100]
+    widened = {
+        keys: [any(r"\[(" in reply for reply in play(question, keys, **given_to)[2]) for question, given_to in asked]
+        for keys in ((), ("widen_adjacent",))
+    }
+    # expected shares where a first search hits anything: 18 % and 88 %
+    assert 0.08 <= sum(widened[()]) / 100 <= 0.3
+    assert 0.7 <= sum(widened["widen_adjacent",]) / 100 <= 0.96
+    assert all(there or not unasked for unasked, there in zip(widened[()], widened["widen_adjacent",], strict=True))
 
 
 def test_same_call_same_reply_and_purpose_is_ignored():

@@ -6,6 +6,7 @@ and benchmarks are nothing to it.
 
 import ast
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulated_cases import Recording
 
 from skill_evolution.benchmarks.base import Question, QuestionSet, Split
 from skill_evolution.config import load_config
@@ -27,19 +29,6 @@ from skill_evolution.skills import Skill, SkillLibrary
 from skill_evolution.teams import TEAMS
 
 PACKAGE = Path(simulated.__file__).parent
-
-
-class Recording(SimulatedReader):
-    """The simulated reader, keeping requests and completions."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = []
-
-    async def generate(self, request):
-        completion = await super().generate(request)
-        self.calls.append((request, completion))
-        return completion
 
 
 def evolution(config, model=None, benchmark=None):
@@ -161,6 +150,23 @@ def test_every_reply_of_an_iteration_passes_the_checks_uncut(method, benchmark):
     longest = max(completion.completion_tokens for _, completion in model.calls)
     assert longest < config.critic_sampling.max_tokens / 2
     assert longest < config.optimizer_sampling.max_tokens / 2
+
+
+REAL = {name: os.environ.get(f"SKILL_EVOLUTION_{name.upper()}") for name in ("hotpotqa", "locomo")}
+
+
+@pytest.mark.parametrize("method", ["grse", "maskills"])
+@pytest.mark.parametrize("benchmark", ["hotpotqa", "locomo"])
+def test_every_reply_on_real_questions_passes_the_checks_uncut(method, benchmark):
+    if not REAL[benchmark]:
+        pytest.skip(f"SKILL_EVOLUTION_{benchmark.upper()} is not set")
+    sizes = {"n_train": 60, "n_validation": 10, "n_test": 1}
+    config = load_config("demo", method=method, benchmark=benchmark, data_path=REAL[benchmark], **sizes)
+    model = Recording()
+    loop = evolution(config, model)
+    summary = iteration_summary(asyncio.run(loop.iterate(1, loop.start_libraries())))
+    assert (summary["critic_rejected"], summary["failed_rollouts"]) == ({}, 0)
+    assert all(completion.finish_reason == "stop" for _, completion in model.calls)
 
 
 # --- no benchmark, no file ---

@@ -1,7 +1,10 @@
 """The parts of the simulated reader: directives, chance, time expressions, stems and kinds of question."""
 
+import math
+import statistics
 import string
 from collections import Counter
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -9,7 +12,8 @@ from hypothesis import strategies as st
 
 from skill_evolution.models.simulated import dates, words
 from skill_evolution.models.simulated.chance import Chance, temper
-from skill_evolution.models.simulated.directives import DIRECTIVES, recognise
+from skill_evolution.models.simulated.directives import DIRECTIVES, FOLLOWED, recognise
+from skill_evolution.models.simulated.policy import SPREAD, Policy, inclined
 from skill_evolution.models.simulated.reading import read_question
 
 HARMFUL = [key for key, directive in DIRECTIVES.items() if directive.spontaneous == 0]
@@ -103,6 +107,48 @@ def test_pick_follows_weights_and_is_greedy_at_zero():
     assert counts["y"] / 2000 == pytest.approx(0.75, abs=0.04)
     with pytest.raises(ValueError, match="weights"):
         Chance("a", 0).pick("k", [], [])
+
+
+# --- policy ---
+
+QUESTIONS = [f"Question {number}?" for number in range(2000)]
+
+
+@pytest.mark.parametrize("p", [FOLLOWED, 0.5, 0.2])
+def test_how_readily_a_behaviour_comes_spreads_over_questions(p):
+    moved = [inclined(p, "quote_all", question) for question in QUESTIONS]
+    assert moved == [inclined(p, "quote_all", question) for question in QUESTIONS]
+    assert statistics.median(moved) == pytest.approx(p, abs=0.04)
+    # by hand: the logit is normal around logit(p) with deviation SPREAD, so above 0 at the distribution function
+    above = NormalDist(math.log(p / (1 - p)), SPREAD).cdf(0)
+    assert sum(value > 0.5 for value in moved) / 2000 == pytest.approx(1 - above, abs=0.035)
+
+
+def test_certain_behaviours_stay_certain_and_keys_move_apart():
+    assert [inclined(p, "quote_all", question) for p in (0.0, 1.0) for question in QUESTIONS[:2]] == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+    ]
+    one, two = ([inclined(0.5, key, question) for question in QUESTIONS] for key in ("quote_all", "each_hop"))
+    assert abs(statistics.correlation(one, two)) < 0.07
+    assert all(inclined(0.2, "k", question) < inclined(0.85, "k", question) for question in QUESTIONS)
+
+
+def test_no_harmful_behaviour_comes_unasked():
+    for question in QUESTIONS[:300]:
+        policy = Policy((), Chance(question, None), question)
+        assert not any(policy.does(key) for key in HARMFUL)
+
+
+def test_a_skill_is_named_as_used_where_it_had_an_occasion_and_was_followed():
+    skills = (("all", frozenset({"quote_all", "each_hop"})), ("span", frozenset({"shortest_span"})))
+    for question in QUESTIONS[:50]:
+        policy = Policy(skills, Chance("a", 0.0), question)
+        followed = policy.does("each_hop")
+        assert followed == (inclined(FOLLOWED, "each_hop", question) > 0.5)
+        assert policy.used() == (["all"] if followed else [])
 
 
 # --- words, dates, questions ---

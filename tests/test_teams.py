@@ -330,6 +330,13 @@ def test_a_team_that_can_not_work_is_refused(roles: tuple[Role, ...], said: str)
     assert "'mine'" in str(caught.value)
 
 
+def test_a_whole_search_counts_more_than_a_handover_that_is_only_mentioned() -> None:
+    execution, requests = run(["Before the <handover> I search: <grep>dog</grep>", HANDOVER])
+    assert [step.kind for step in execution.steps] == ["call", "result", "handover", "answer"]
+    assert handed(requests) == "[D1:3] Ann: Rex"
+    assert execution.problems == ("broken_tags", "ambiguous_reply")
+
+
 def test_a_team_of_one_answers() -> None:
     team = Team("solo", (Role("agent_2", "Answer.", sees_context=True, answers=True),))
     execution, requests = run([], "<answer>Ann</answer>", team=team, question=WIKI)

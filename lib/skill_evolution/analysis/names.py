@@ -11,6 +11,10 @@ NAMES = {
     "multi_hop": "multi-hop",
     "open_domain": "open-domain",
     "single_hop": "single-hop",
+    "no_structured_diagnosis": "no structured diagnosis",
+    "single_rollout": "G = 1",
+    "drop_equal_groups": "equal groups dropped",
+    "label_conditioned": "label-conditioned",
 }
 _COLUMNS = ("benchmark", "method", "baseline", "category", "trained_on")
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skill_evolution.models.base import ChatModel, Completion, Message, ModelError, Request, Sampling
 
@@ -44,6 +44,18 @@ FROM (
     SELECT sample_id, purpose, model, 0, 0, NULL, 0, 0.0, 0 FROM failures
 ) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
+
+
+class Timing(NamedTuple):
+    """When a completed call ran and how large it was. `started` is in seconds since the epoch, `latency` in seconds."""
+
+    stage: str
+    purpose: str
+    sample_id: str
+    started: float
+    latency: float
+    prompt_tokens: int
+    completion_tokens: int
 
 
 @dataclass(frozen=True)
@@ -175,6 +187,13 @@ class Ledger:
     def usage(self) -> list[Usage]:
         """Calls, tokens, latency and failures by stage (the first part of a sample_id), purpose and model."""
         return [Usage(*row) for row in self._database.execute(_USAGE)]
+
+    def timeline(self) -> list[Timing]:
+        """Every completed call in the order in which they were recorded; the stage is as in `usage`."""
+        query = (
+            "SELECT purpose, sample_id, started, latency, prompt_tokens, completion_tokens FROM calls ORDER BY id"
+        )
+        return [Timing(row[1].split("/", 1)[0], *row) for row in self._database.execute(query)]
 
     def messages(self, sample_id: str) -> list[Message]:
         """The messages of the first call recorded under a sample_id; KeyError where there is none."""

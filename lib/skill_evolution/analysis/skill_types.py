@@ -1,0 +1,190 @@
+"""What kind of rule a skill is: coded by a language model, or by keywords where the optimizer is simulated (App. B).
+
+The paper lets Qwen3.8-27B give each skill of the final libraries one primary type from its name, description and body.
+So does `code_skills`, with the config's optimizer model and one call a skill, recorded in a ledger of its own. The
+simulated reader can't judge a text; its skills are coded by `type_by_rule`, and the column `coded_by` says so.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import pandas as pd
+from filelock import FileLock
+from pydantic import Field
+
+from skill_evolution import paths
+from skill_evolution.aio import gather, run_sync
+from skill_evolution.analysis.reported import load_reported
+from skill_evolution.config import Config, ModelConfig
+from skill_evolution.experiments import make_model
+from skill_evolution.feedback import Rejection
+from skill_evolution.models.base import Sampling
+from skill_evolution.models.ledger import Ledger, RecordedModel
+from skill_evolution.prompting import render
+from skill_evolution.replies import Caller, Reply
+from skill_evolution.runs import run_folder
+from skill_evolution.skills import Skill, load_library
+
+SkillType = Literal["retrieval", "verification", "reasoning", "formatting", "abstention", "generic"]
+TYPES: tuple[SkillType, ...] = get_args(SkillType)
+UNCODED = "not coded"
+SAMPLING = Sampling(temperature=0, max_tokens=512)  # our choice: greedy, room for the reason
+
+KEYWORDS: dict[SkillType, re.Pattern[str]] = {
+    name: re.compile(rf"\b(?:{words})", re.IGNORECASE)
+    for name, words in (
+        ("abstention", r"declin|abstain|abstention|no_answer|no_evidence|refus|unanswerable|guess|not enough evidence"),
+        (
+            "retrieval",
+            r"search|grep|keyword|fetch|retriev|hand over|look (?:up|for)|passage|turns?\b|session|match|hits?\b|stem"
+            r"|neighbour|neighbor|adjacent|evidence for",
+        ),
+        ("verification", r"verif|check|confirm|validat|consisten|contradict|make sure|agree"),
+        ("reasoning", r"infer|work out|deduc|conclu|combin|compar|comput|calculat|count|resolv|relative|step by step"),
+        (
+            "formatting",
+            r"shortest|span|concise|brief|bare|comma|list|sentence|phrase|format|leave out|yes/no|units?\b|as they were",
+        ),
+    )
+}
+"""Beginnings of words that speak for a type. Where two types have as many, the one that stands first here is taken."""
+
+
+class TypeReply(Reply):
+    """One primary type and why."""
+
+    type: SkillType
+    reason: Annotated[str, Field(max_length=400)] = ""
+
+
+def type_by_rule(skill: Skill) -> SkillType:
+    """The type whose KEYWORDS the body holds most of; name and description are asked only where the body has none.
+
+    The description of a skill often tells from which failure it came, not what it asks for. "generic" is a skill
+    without any keyword.
+    """
+    for text in (skill.body, f"{skill.name.replace('-', ' ')} {skill.description}"):
+        counts = {name: len({found.lower() for found in words.findall(text)}) for name, words in KEYWORDS.items()}
+        best = max(counts, key=lambda name: counts[name])
+        if counts[best]:
+            return best
+    return "generic"
+
+
+async def types_by_model(skills: Sequence[Skill], caller: Caller) -> list[SkillType | Rejection]:
+    """The type of each skill by one call each (purpose "analysis/skill_type"), or why the call gave none."""
+    system = render("analysis/skill_type.md.j2", types=TYPES)
+
+    async def one(skill: Skill) -> SkillType | Rejection:
+        user = json.dumps({"name": skill.name, "description": skill.description, "body": skill.body}, indent=1)
+        name = hashlib.sha256(user.encode()).hexdigest()[:12]
+        reply = await caller.ask_whole(
+            system=system, user=user, schema=TypeReply, purpose="analysis/skill_type", name=name
+        )
+        return reply if isinstance(reply, Rejection) else reply.type
+
+    return await gather(one(skill) for skill in skills)
+
+
+def final_skills(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """Every skill of the final libraries of finished runs: benchmark, trained_on, method, seed, agent and `skill`.
+
+    Raises:
+        LibraryError: a run has no final libraries.
+    """
+    rows = []
+    for config in configs:
+        folder = run_folder(config, root=root) / "libraries"
+        run = {"benchmark": config.benchmark, "trained_on": config.category or "all"}
+        run |= {"method": config.method, "seed": config.seed}
+        for agent in sorted(path.name for path in folder.iterdir()):
+            rows += [{**run, "agent": agent, "skill": skill} for skill in load_library(folder / agent, agent)]
+    return pd.DataFrame(rows, columns=["benchmark", "trained_on", "method", "seed", "agent", "skill"])
+
+
+def code_skills(configs: Sequence[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """The skills of the final libraries with their types.
+
+    Args:
+        configs: finished runs, of one optimizer model.
+        root: folder of the run folders; default `results/<profile>/runs`. The ledger of the coding stands there too, in
+            `skill_types/calls.sqlite`: what was coded once is not asked again.
+
+    Returns:
+        benchmark, trained_on, method, seed, agent, name, description, body, type (or "not coded"), coded_by, fault.
+
+    Raises:
+        ValueError: the configs' optimizers differ: types by different judges are not to be put together.
+        LibraryError: a run has no final libraries.
+    """
+    optimizers = list({config.optimizer.model_dump_json(): config.optimizer for config in configs}.values())
+    if len(optimizers) != 1:
+        raise ValueError(f"skills are coded by one model, but the configs have {len(optimizers)} optimizers")
+    frame = final_skills(configs, root=root)
+    skills: list[Skill] = list(frame["skill"])
+    if optimizers[0].kind == "simulated":
+        coded: list[SkillType | Rejection] = [type_by_rule(skill) for skill in skills]
+        coder = "keyword rule"
+    else:
+        folder = (root or paths.RESULTS / configs[0].profile / "runs") / "skill_types"
+        coded = run_sync(_recorded(skills, optimizers[0], folder))
+        coder = optimizers[0].label
+    texts = {name: [getattr(skill, name) for skill in skills] for name in ("name", "description", "body")}
+    types = [UNCODED if isinstance(c, Rejection) else c for c in coded]
+    faults = [f"{c.reason} {c.item}".strip() if isinstance(c, Rejection) else None for c in coded]
+    return frame.drop(columns="skill").assign(**texts, type=types, coded_by=coder, fault=faults)
+
+
+async def _recorded(skills: Sequence[Skill], config: ModelConfig, folder: Path) -> list[SkillType | Rejection]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".lock"):
+        ledger = Ledger(folder / "calls.sqlite")
+        model = RecordedModel(make_model(config), ledger)
+        try:
+            await model.connect()
+            return await types_by_model(skills, Caller(model, SAMPLING, "analysis"))
+        finally:
+            await model.close()
+            ledger.close()
+
+
+def type_counts(coded: pd.DataFrame) -> pd.DataFrame:
+    """How many skills are of which type: benchmark, method, type, count, n (skills coded) and share (percent of n).
+
+    Every type has a row; skills that could not be coded are rows of the type "not coded", without a share.
+    """
+    rows = []
+    for (benchmark, method), part in coded.groupby(["benchmark", "method"], sort=False):
+        n = int((part["type"] != UNCODED).sum())
+        for name in (*TYPES, *([UNCODED] if n < len(part) else [])):
+            count = int((part["type"] == name).sum())
+            share = 100 * count / n if n and name != UNCODED else float("nan")
+            cell = {"benchmark": benchmark, "method": method, "type": name}
+            rows.append({**cell, "count": count, "n": n, "share": share})
+    return pd.DataFrame(rows, columns=["benchmark", "method", "type", "count", "n", "share"])
+
+
+def type_table(counts: pd.DataFrame) -> pd.DataFrame:
+    """`type_counts` as a table to read: a row a type, our counts by method, and the paper's shares beside them.
+
+    Call it before ids are replaced by names.
+    """
+    figures = load_reported("grse_skills").query("metric == 'skill_share'")
+    reported = {
+        (row["benchmark"], row["category"], f"{row['method']} (reported)"): f"{row['value']:g} %, {row['model']}"
+        for row in figures.to_dict("records")
+    }
+    rows = []
+    for (benchmark, name), part in counts.groupby(["benchmark", "type"], sort=False):
+        ours = {row["method"]: _share(row) for row in part.to_dict("records")}
+        beside = {column: text for (b, t, column), text in reported.items() if (b, t) == (benchmark, name)}
+        rows.append({"benchmark": benchmark, "type": name, **ours, **beside})
+    return pd.DataFrame(rows)
+
+
+def _share(row: Mapping) -> str:
+    return str(row["count"]) if pd.isna(row["share"]) else f"{row['count']} ({row['share']:.0f} %)"

@@ -1,0 +1,192 @@
+"""Wall clock of training from the ledgers: as measured, and as modelled under a stated speed of the model.
+
+Training goes in phases that wait for one another: rollouts, critic, aggregation, operators, validation. The simulated
+reader's calls take no time to speak of, so what is measured with it is our own code; the model puts the recorded calls
+on a server that reads and writes at a constant speed and answers so many at once.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, task_names
+from skill_evolution.config import Config
+from skill_evolution.models.ledger import Ledger, Timing
+from skill_evolution.runs import run_folder
+
+Level = list[float]
+Chain = list[Level]
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Seconds that a call takes for each token it reads and writes, whatever else is under way."""
+
+    per_prompt_token: float
+    per_completion_token: float
+
+    def seconds(self, call: Timing) -> float:
+        """The modelled latency of a call. Tokens that a server would have cached are not taken off."""
+        return call.prompt_tokens * self.per_prompt_token + call.completion_tokens * self.per_completion_token
+
+
+def timelines(configs: Iterable[Config], *, root: Path | None = None) -> Iterator[tuple[dict, list[Timing]]]:
+    """Each run's task, method and seed, and its calls of training in order."""
+    for config in configs:
+        keys = {"benchmark": config.benchmark, "trained_on": config.category or "all"}
+        ledger = Ledger(run_folder(config, root=root) / "calls.sqlite")
+        try:
+            calls = [call for call in ledger.timeline() if call.stage in TRAINING]
+        finally:
+            ledger.close()
+        task = task_names(pd.DataFrame([keys])).iloc[0]
+        yield {"task": task, "method": config.method, "seed": config.seed}, calls
+
+
+def phases(calls: Iterable[Timing]) -> list[tuple[str, list[Timing]]]:
+    """Calls in order, cut where the loop waits for all calls of a phase; each with its stage.
+
+    A stage whose calls follow one another is one phase, but for the optimizer's: it aggregates first, then writes.
+    """
+    cut = groupby(calls, key=lambda call: (call.stage, call.purpose == "optimizer/aggregate"))
+    return [(stage, list(part)) for (stage, _), part in cut]
+
+
+def covered(calls: Iterable[Timing]) -> float:
+    """Seconds in which at least one call was under way: the length of the union of their intervals."""
+    total, end = 0.0, -np.inf
+    for start, stop in sorted((call.started, call.started + call.latency) for call in calls):
+        total += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def span(calls: Sequence[Timing]) -> float:
+    """Seconds from the first call's start to the last one's end."""
+    return max(call.started + call.latency for call in calls) - min(call.started for call in calls)
+
+
+def measured(runs: Iterable[tuple[dict, list[Timing]]]) -> pd.DataFrame:
+    """Measured times by run and part of training.
+
+    Returns:
+        task, method, seed, part, calls; span (sum over the part's phases, our own code included; a pause between two
+        starts of a run falls into it), covered (calls under way), latency (sum over calls), all in seconds. For a
+        server, covered is the wall clock and latency / covered the overlap that concurrency achieved.
+    """
+    rows = []
+    for keys, calls in runs:
+        cut = phases(calls)
+        for stage, part in PARTS.items():
+            own = [phase for name, phase in cut if name == stage]
+            every = [call for phase in own for call in phase]
+            times = {"span": sum(map(span, own)), "covered": covered(every), "latency": sum(c.latency for c in every)}
+            rows.append({**keys, "part": part, "calls": len(every), **times})
+    return pd.DataFrame(rows)
+
+
+def modelled(runs: Iterable[tuple[dict, list[Timing]]], speed: Speed, *, limits: Sequence[int]) -> pd.DataFrame:
+    """Modelled times by run, part of training and concurrency limit.
+
+    Returns:
+        task, method, seed, limit, part, seconds (phases one after the other) and latency (sum over calls).
+    """
+    rows = []
+    for keys, calls in runs:
+        for limit in limits:
+            seconds = dict.fromkeys(TRAINING, 0.0)
+            latency = dict.fromkeys(TRAINING, 0.0)
+            for stage, phase in phases(calls):
+                seconds[stage] += makespan(chains(phase, speed), limit)
+                latency[stage] += sum(map(speed.seconds, phase))
+            rows += [
+                {**keys, "limit": limit, "part": PARTS[stage], "seconds": seconds[stage], "latency": latency[stage]}
+                for stage in TRAINING
+            ]
+    return pd.DataFrame(rows)
+
+
+def chains(phase: Sequence[Timing], speed: Speed) -> list[Chain]:
+    """The calls of a phase as chains of levels, in modelled seconds: a level starts when the one before has ended.
+
+    A trajectory is a chain with a level for each agent's turn; where several teams were validated on one question,
+    their calls of one turn are one level. An agent's operators are a chain, one call after the other. Critic and
+    aggregation calls stand alone.
+    """
+    found: dict[str, dict[str, Level]] = {}
+    for number, call in enumerate(phase):
+        chain, level = call.sample_id, ""
+        if call.stage in ("train", "validation"):
+            chain, agent, turn = call.sample_id.rsplit("/", 2)
+            level = f"{agent}/{turn}"
+        elif call.stage == "optimizer" and call.purpose != "optimizer/aggregate":
+            chain, level = "/".join(call.sample_id.split("/")[:4]), str(number)  # optimizer/seed/iteration/agent
+        found.setdefault(chain, {}).setdefault(level, []).append(speed.seconds(call))
+    return [list(levels.values()) for levels in found.values()]
+
+
+def makespan(chains: Sequence[Chain], limit: int) -> float:
+    """Seconds until all chains have ended with `limit` calls at once, first ready first served."""
+    ready = [(0.0, number, 0) for number in range(len(chains))]
+    free: list[float] = []  # when the calls that hold a place will end
+    last = 0.0
+    while ready:
+        now, number, level = heapq.heappop(ready)
+        end = now
+        for seconds in chains[number][level]:
+            start = max(now, heapq.heappop(free)) if len(free) >= limit else now
+            heapq.heappush(free, start + seconds)
+            end = max(end, start + seconds)
+        last = max(last, end)
+        if level + 1 < len(chains[number]):
+            heapq.heappush(ready, (end, number, level + 1))
+    return last
+
+
+def clock_ratios(
+    times: pd.DataFrame, column: str, *, method: str = "grse", baseline: str = "maskills"
+) -> pd.DataFrame:
+    """Wall clock of a method over its baseline's, by task (and limit): sums over the seeds, range over single seeds.
+
+    Args:
+        times: from `measured` or `modelled`.
+        column: what to compare, "covered", "span" or "seconds".
+        method: whose time.
+        baseline: over whose time; where that is 0 the ratio is missing.
+    """
+    tables = []
+    for limit, part in times.groupby("limit", sort=False) if "limit" in times else [(None, times)]:
+        sums = part.pivot_table(index=["task", "seed"], columns="method", values=column, aggfunc="sum", sort=False)
+        tables.append(ratio_by_task(sums, method, baseline).assign(limit=limit))
+    return pd.concat(tables, ignore_index=True)
+
+
+def time_table(times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
+    """Measured beside modelled seconds of a run by method and part, averaged over all runs, with the overlap of each.
+
+    Args:
+        times: from `measured`.
+        model: from `modelled`, of one limit.
+    """
+    both = times.merge(model.rename(columns={"latency": "modelled latency"}), on=[*KEYS, "part"])
+    columns = ["calls", "span", "covered", "latency", "seconds", "modelled latency"]
+    table = both.groupby(["method", "part"], sort=False)[columns].mean().reset_index()
+    whole = table.groupby("method", sort=False)[columns].sum().reset_index().assign(part="all of training")
+    table = pd.concat([table, whole], ignore_index=True).sort_values("method", kind="stable", ignore_index=True)
+    return pd.DataFrame(
+        {
+            "benchmark": table["method"],
+            "method": table["part"],
+            "calls": table["calls"],
+            "first start to last end [s]": table["span"],
+            "calls under way [s]": table["covered"],
+            "overlap": table["latency"] / table["covered"].where(table["covered"] > 0),
+            "modelled [s]": table["seconds"],
+            "modelled overlap": table["modelled latency"] / table["seconds"].where(table["seconds"] > 0),
+        }
+    )
