@@ -13,7 +13,7 @@ RUN := .venv/bin/python -m
 NOTEBOOK_FILES := $(wildcard notebooks/*.ipynb)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce figures test test-slow lint format lab notebooks notebooks-strip clean
+.PHONY: help reproduce figures test test-slow lint format serve lab notebooks notebooks-strip clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ lint: .venv/.installed-dev ## check style and types
 
 format: .venv/.installed-dev ## format the code
 	@$(RUN) ruff format .
+
+serve: .venv/.installed-run ## serve a profile's model with vLLM until Ctrl-C: PROFILE=cpu (default) or paper
+	@$(RUN) skill_evolution.models.serve --profile "$(if $(filter file,$(origin PROFILE)),cpu,$(PROFILE))"
 
 lab: .venv/.installed-run ## open the notebooks in JupyterLab
 	@$(RUN) jupyterlab notebooks

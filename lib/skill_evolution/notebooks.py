@@ -26,6 +26,7 @@ import nbformat
 import yaml
 
 from skill_evolution.config import Config, check_keys, load_config, profile_path
+from skill_evolution.models.serve import ServeError, serving
 from skill_evolution.notebook_process import strip_file
 from skill_evolution.paths import NOTEBOOKS, PACKAGE, RESULTS, ROOT
 
@@ -158,7 +159,7 @@ def run_notebooks(
     """Run notebooks one after the other, each in its own process, and keep what they show.
 
     The executed notebook and an HTML page of it go to ``results/<profile>/``. Kernels work in the notebooks' folder, as
-    they do in JupyterLab.
+    they do in JupyterLab. Where the profile's model says `serve`, vLLM serves it meanwhile (models/serve.py).
 
     Args:
         names: Which notebooks; none means all.
@@ -174,6 +175,7 @@ def run_notebooks(
     Raises:
         ValueError: Before anything runs, if a notebook, parameter or profile is unknown, a value is not allowed, or a
             notebook cannot be parametrised.
+        ServeError: Before anything runs, if a model can't be served.
     """
     path = profile_path(profile)
     profile = profile if profile == path.stem else str(path.resolve())
@@ -183,10 +185,12 @@ def run_notebooks(
     target = results.resolve() / path.stem
     target.mkdir(parents=True, exist_ok=True)
     outcomes = []
-    for number, source in enumerate(sources, start=1):
-        report(f"[{number}/{len(sources)}] {source.stem} ...")
-        outcomes.append(_run_in_process(source, target, assigned[source.stem]))
-        report(f"[{number}/{len(sources)}] {outcomes[-1]}")
+    configs = [load_config(profile, **values.get("overrides", {})) for values in assigned.values()]
+    with serving(configs):  # one server for all of them
+        for number, source in enumerate(sources, start=1):
+            report(f"[{number}/{len(sources)}] {source.stem} ...")
+            outcomes.append(_run_in_process(source, target, assigned[source.stem]))
+            report(f"[{number}/{len(sources)}] {outcomes[-1]}")
     return outcomes
 
 
@@ -287,7 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             folder=args.notebooks,
             report=lambda line: print(line, flush=True),
         )
-    except ValueError as error:
+    except (ValueError, ServeError) as error:
         parser.error(str(error))
     failed = [outcome.name for outcome in outcomes if outcome.error is not None]
     print(f"Results: {args.results.resolve() / Path(args.profile).stem}")

@@ -13,3 +13,7 @@ PLANTED = DATA / "planted"
 REPORTED = DATA / "reported"
 NOTEBOOKS = ROOT / "notebooks"
 RESULTS = Path(os.environ.get("SKILL_EVOLUTION_RESULTS", ROOT / "results")).resolve()
+CACHE = Path(
+    os.environ.get("SKILL_EVOLUTION_CACHE")
+    or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skill-evolution"
+).resolve()  # converted models, server logs

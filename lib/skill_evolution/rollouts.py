@@ -3,14 +3,21 @@
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from skill_evolution.aio import gather
 from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.models.base import ModelError
-from skill_evolution.teams import Call, Execution, Libraries, Team
+from skill_evolution.teams import Call, Execution, Libraries
 
 EQUAL = 1e-9  # rewards closer than this are equal (FACTS A "advantage")
 STD_EPSILON = 1e-4  # added to the standard deviation, as GRPO implementations do: near-equal rewards stay small
+
+
+class Solver(Protocol):
+    """What answers a question: a team, or a single model without skills. ModelError where a call fails."""
+
+    async def execute(self, question: Question, libraries: Libraries, call: Call) -> Execution: ...
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def advantages(rewards: Sequence[float | None], *, divide_by_std: bool = False) 
 
 
 async def run_once(
-    team: Team, benchmark: Benchmark, question: Question, libraries: Libraries, call: Call, *, rollout: int = 0
+    team: Solver, benchmark: Benchmark, question: Question, libraries: Libraries, call: Call, *, rollout: int = 0
 ) -> Trajectory:
     """One execution with its reward. A failed call gives a trajectory with its error, not an exception."""
     try:
@@ -75,7 +82,7 @@ async def run_once(
 
 
 async def run_group(
-    team: Team,
+    team: Solver,
     benchmark: Benchmark,
     question: Question,
     libraries: Libraries,
@@ -94,7 +101,7 @@ async def run_group(
 
 
 async def run_all(
-    team: Team, benchmark: Benchmark, questions: Sequence[Question], libraries: Libraries, call: Call
+    team: Solver, benchmark: Benchmark, questions: Sequence[Question], libraries: Libraries, call: Call
 ) -> list[Trajectory]:
     """Every question once, side by side, in the questions' order (validation and test)."""
     calls = [replace(call, sample_id=f"{call.sample_id}/{q.id}/0") for q in questions]

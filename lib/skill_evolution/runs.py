@@ -141,12 +141,17 @@ class Run:
         return self.folder / "iterations" / str(number)
 
     def finished_summary(self) -> dict[str, Any] | None:
-        """The summary of a finished run in which nothing failed, else None: failures are tried again."""
-        path = self.folder / "summary.json"
-        if not path.exists():
-            return None
-        summary = _read_object(path)
-        return None if summary["failures"]["total"] else summary
+        """See the function of that name."""
+        return finished_summary(self.folder)
+
+
+def finished_summary(folder: Path) -> dict[str, Any] | None:
+    """The summary of a finished run in which nothing failed, else None: failures are tried again."""
+    path = folder / "summary.json"
+    if not path.exists():
+        return None
+    summary = _read_object(path)
+    return None if summary["failures"]["total"] else summary
 
 
 def _open_ledger(path: Path) -> Ledger:

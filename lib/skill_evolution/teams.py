@@ -20,7 +20,7 @@ from skill_evolution.skills.library import RESERVED
 from skill_evolution.tools import grep
 
 Libraries = Mapping[str, SkillLibrary]
-StepKind = Literal["call", "result", "handover", "answer"]
+StepKind = Literal["call", "result", "handover", "answer", "feedback"]
 
 NO_EVIDENCE = "NO_EVIDENCE"
 NO_ANSWER = "NO_ANSWER"
@@ -70,7 +70,9 @@ class Execution:
     `used` maps each agent to the skills of its library that it named; `unknown_used` are names it doesn't have.
     `evidence` are the ids that the answering agent was handed. `problems` says what was off about the replies' form,
     one entry a fault: cut_off, broken_tags, ambiguous_reply (several results), untagged_handover, untagged_answer,
-    search_refused (none was left, or the agent has no grep), empty_handover, empty_answer, handover_shortened.
+    search_refused (none was left, or the agent has no grep), empty_handover, empty_answer, handover_shortened; and of
+    single-model baselines context_cut and empty_feedback. `lines_cut` counts the lines of a conversation that did not
+    fit into a baseline's message.
     """
 
     answer: str | None
@@ -79,6 +81,7 @@ class Execution:
     unknown_used: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    lines_cut: int = 0
 
 
 @lru_cache(maxsize=1024)
@@ -87,7 +90,7 @@ def system_prompt(role: Role, library: SkillLibrary, limits: Limits) -> str:
     return render("agent_system.md.j2", role=role, skills=library.skills, limits=limits)
 
 
-def _tagged(name: str, text: str) -> list[str]:
+def tagged(name: str, text: str) -> list[str]:
     """What stands in a tag, in order: where it is closed, else where it is opened; without marks of other tags."""
     found = _CLOSED[name].findall(text) or _OPEN[name].findall(text)
     return [_MARK.sub("", part if name == "skills_used" else _without("skills_used", part)).strip() for part in found]
@@ -97,7 +100,7 @@ def _without(name: str, text: str) -> str:
     return _OPEN[name].sub("", _CLOSED[name].sub("", text)).strip()
 
 
-def _declined(text: str) -> bool:
+def declined(text: str) -> bool:
     """Whether a hand-over or answer is NO_EVIDENCE or NO_ANSWER, in any case and with marks around it."""
     return re.sub(r"[\W_]+", "_", text).strip("_").upper() in (NO_ANSWER, NO_EVIDENCE)
 
@@ -112,21 +115,22 @@ def _form_faults(text: str) -> Iterator[str]:
 
 
 @dataclass
-class _Transcript:
-    """The steps of an execution while it runs."""
+class Transcript:
+    """The steps of an execution while it runs, and what was off about the replies so far."""
 
     steps: list[Step] = field(default_factory=list)
     named: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def add(self, agent: str, kind: StepKind, text: str, *, cut: bool = False) -> None:
+        """A numbered step; one that ended at its token limit is a problem."""
         self.steps.append(Step(len(self.steps) + 1, agent, kind, text, cut))
         if cut:
             self.problems.append("cut_off")
 
     def add_reply(self, agent: str, kind: StepKind, text: str, *, cut: bool) -> None:
         """A step from a model's reply; the names of used skills are taken out of it and kept apart."""
-        names = re.split(r"[,;\n]", "\n".join(_tagged("skills_used", text)))
+        names = re.split(r"[,;\n]", "\n".join(tagged("skills_used", text)))
         # No skill's name has a capital, or one of these at its ends: models decorate names.
         self.named.setdefault(agent, []).extend(
             name for part in names if (name := part.strip(" \t`'\"*.-[]()").lower())
@@ -136,13 +140,13 @@ class _Transcript:
 
     def result(self, name: Literal["handover", "answer"], text: str) -> str:
         """What a reply tags so: the last that isn't empty. Without any tag it is all that is no search, and noted."""
-        tagged = _tagged(name, text)
-        if not tagged:
+        parts = tagged(name, text)
+        if not parts:
             self.problems.append(f"untagged_{name}")
-            if _tagged("grep", text):
+            if tagged("grep", text):
                 self.problems.append("search_refused")
-            tagged = [_MARK.sub("", _without("grep", _without("skills_used", text))).strip()]
-        found = next((part for part in reversed(tagged) if part), "")
+            parts = [_MARK.sub("", _without("grep", _without("skills_used", text))).strip()]
+        found = next((part for part in reversed(parts) if part), "")
         if not found:
             self.problems.append(f"empty_{name}")
         return found
@@ -185,7 +189,7 @@ class Team:
 
     async def execute(self, question: Question, libraries: Libraries, call: Call) -> Execution:
         """Run the team on one question; ModelError if a call fails."""
-        transcript = _Transcript()
+        transcript = Transcript()
         handovers: list[tuple[str, str]] = []
         for role in self.roles[:-1]:
             handovers.append((role.agent, await _hand_over(role, question, libraries, handovers, transcript, call)))
@@ -217,7 +221,7 @@ async def _hand_over(
     question: Question,
     libraries: Libraries,
     handovers: Sequence[tuple[str, str]],
-    transcript: _Transcript,
+    transcript: Transcript,
     call: Call,
 ) -> str:
     messages = _opening(role, question, libraries, handovers, call.limits)
@@ -238,16 +242,16 @@ async def _hand_over(
 def _search(text: str) -> str | None:
     """The last pattern of a reply that searches; a reply with a whole hand-over is done, whatever else is in it."""
     whole = _CLOSED["grep"].search(text) and not _CLOSED["handover"].search(text)
-    patterns = _tagged("grep", text) if whole or not _tagged("handover", text) else []
+    patterns = tagged("grep", text) if whole or not tagged("handover", text) else []
     return patterns[-1] if patterns else None
 
 
-def _handed_over(text: str, transcript: _Transcript, limits: Limits) -> str:
+def _handed_over(text: str, transcript: Transcript, limits: Limits) -> str:
     """What the next agent sees of a hand-over: at most `handover_items` lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > limits.handover_items:
         transcript.problems.append("handover_shortened")
-    return NO_EVIDENCE if _declined(text) else "\n".join(lines[: limits.handover_items]) or NO_EVIDENCE
+    return NO_EVIDENCE if declined(text) else "\n".join(lines[: limits.handover_items]) or NO_EVIDENCE
 
 
 async def _answer(
@@ -255,17 +259,17 @@ async def _answer(
     question: Question,
     libraries: Libraries,
     handovers: Sequence[tuple[str, str]],
-    transcript: _Transcript,
+    transcript: Transcript,
     call: Call,
 ) -> str | None:
     text, cut = await _ask(role, _opening(role, question, libraries, handovers, call.limits), call, 0)
     transcript.add_reply(role.agent, "answer", text, cut=cut)
     answer = transcript.result("answer", text)
-    return None if not answer or _declined(answer) else answer
+    return None if not answer or declined(answer) else answer
 
 
 def _execution(
-    answer: str | None, handovers: Sequence[tuple[str, str]], transcript: _Transcript, libraries: Libraries
+    answer: str | None, handovers: Sequence[tuple[str, str]], transcript: Transcript, libraries: Libraries
 ) -> Execution:
     used, unknown = {}, []
     for agent, library in libraries.items():

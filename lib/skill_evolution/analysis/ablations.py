@@ -1,4 +1,4 @@
-"""Ablations of GRSE and sweeps of its settings on LoCoMo (paper 5.5): their configs, and tidy frames from their runs.
+"""Ablations of GRSE on LoCoMo (paper 5.5): their configs, and tidy frames from their runs.
 
 A variant is the full method with one field of the config changed. Variants are trained with a library for each
 category, as the paper's average of categories needs; label-conditioning tells categories apart and says nothing under
@@ -6,17 +6,15 @@ a library of one category, so it is trained on all four together and compared wi
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.results import with_mixed_library, with_own_library
 from skill_evolution.analysis.runtime import tokens_by_part
-from skill_evolution.analysis.statistics import AVERAGE, mean_interval, paired_difference
+from skill_evolution.analysis.tables import wide_table
 from skill_evolution.config import Config, check_keys
 from skill_evolution.experiments import iterations, main_grid, predictions, usage
 
@@ -28,6 +26,8 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "label_conditioned": {"label_conditioned": True},
 }
 ON_MIXED = ("label_conditioned",)
+KINDS = ("a library for each category", "one mixed library")
+NOT_STATED = ", model not stated"
 METRICS = ("f1", "bleu")
 
 Grid = Mapping[str, Sequence[Config]]
@@ -50,12 +50,13 @@ def ablation_grid(
     options = {"seeds": seeds, "locomo_path": locomo_path}
     grid = {FULL: _locomo(profile, overrides=overrides or {}, **options)}
     for name in variants:
-        configs = _locomo(profile, overrides={**(overrides or {}), **VARIANTS[name]}, **options)
+        configs = locomo_grid(profile, overrides={**(overrides or {}), **VARIANTS[name]}, **options)
         grid[name] = [c for c in configs if (c.category is None) == (name in ON_MIXED)]
     return grid
 
 
-def _locomo(profile: str, **options: Any) -> list[Config]:
+def locomo_grid(profile: str, **options: Any) -> list[Config]:
+    """The full method's configs on LoCoMo: those of the main results, by category and mixed."""
     return [c for c in main_grid(profile, methods=[FULL], **options) if c.benchmark == "locomo"]
 
 
@@ -78,7 +79,7 @@ def switch_table(grid: Grid) -> pd.DataFrame:
             "changed": field,
             "full method": str(before),
             "variant": str(after),
-            "library": "one, of all categories" if name in ON_MIXED else "one a category",
+            "library": KINDS[name in ON_MIXED],
             "runs": len(configs),
         }
         for name, configs in grid.items()
@@ -99,7 +100,7 @@ def variant_answers(grid: Grid, *, root: Path | None = None) -> pd.DataFrame:
 def by_library(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows under a library of their own category, and rows under the mixed library of the variants that need it."""
     own = with_own_library(answers)
-    mixed = with_mixed_library(answers[answers["method"].isin([FULL, *ON_MIXED])])
+    mixed = with_mixed_library(answers.query("method in @ON_MIXED or method == @FULL"))
     return own, mixed
 
 
@@ -109,6 +110,42 @@ def differences_in_one(own: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([own, mixed], ignore_index=True)
 
 
+def training_table(grid: Grid, *, root: Path | None = None) -> pd.DataFrame:
+    """What training was like, a row a variant and kind of library, means over its runs.
+
+    Returns:
+        benchmark (the kind of library), method, equal groups [%] (of the rollouts' groups), credits and diagnoses and
+        needs of the critic that passed the checks, changes of libraries, skills at the end, tokens of training.
+    """
+    rows = []
+    for kind in KINDS:
+        for name, every in grid.items():
+            configs = [c for c in every if (c.category is None) == (kind == KINDS[1])]
+            if configs and (name != FULL or kind == KINDS[0] or any(v in grid for v in ON_MIXED)):
+                rows.append({"benchmark": kind, "method": name, **training(configs, root=root)})
+    return pd.DataFrame(rows)
+
+
+def training(configs: Sequence[Config], *, root: Path | None = None) -> dict[str, float]:
+    """What training was like, means over runs: the columns of `training_table`."""
+    runs, cells = len(configs), iterations(configs, root=root).to_dict("records")
+    last = max((cell["iteration"] for cell in cells), default=0)
+    tokens = tokens_by_part(usage(configs, root=root))["tokens"]
+    return {
+        "equal groups [%]": 100 * sum(c["equal_groups"] for c in cells) / max(1, sum(c["groups"] for c in cells)),
+        "critic's items that passed": sum(c["critic_accepted"] for c in cells) / runs,
+        "changes": sum(sum(c["changes"].values()) for c in cells) / runs,
+        "skills at the end": sum(sum(c["skills"].values()) for c in cells if c["iteration"] == last) / runs,
+        "tokens of training [millions]": float(sum(tokens)) / runs / 1e6,
+    }
+
+
+def means_view(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """`tables.wide_table`; the model of the reported figures, which nobody states, is left out of the row's name."""
+    view = wide_table(table, metric)
+    return view.assign(method=[name.replace(NOT_STATED, "") for name in view["method"]])
+
+
 def wide_differences(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """A `tables.difference_table` with display names as papers print it: a row a variant, a column a category.
 
@@ -116,145 +153,32 @@ def wide_differences(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     of the categories, or of all questions where there is one category only.
     """
     rows = []
-    part = table[table["metric"] == metric]
+    part = table.query("metric == @metric")
     reported = [column for column in table.columns if column.startswith("reported")]
-    for method, cells in part.groupby("method", sort=False):
-        whole = cells.iloc[-1]  # the average, where there is one
-        texts = {cell["category"]: _signed(cell) for cell in cells.to_dict("records")}
-        counts = {"n": str(cells["n"].max()), "missing": str(cells["n_missing"].max())}
+    for method in dict.fromkeys(part["method"]):
+        cells = part.query("method == @method").to_dict("records")
+        whole = cells[-1]  # the average, where there is one
+        texts = {cell["category"]: signed(cell) for cell in cells}
+        counts = {name: str(max(cell[key] for cell in cells)) for name, key in (("n", "n"), ("missing", "n_missing"))}
         rows.append({"method": method, **texts, "p (average)": f"{whole['p_value']:.3f}", **counts})
         rows[-1]["interval"] = whole["interval"]
         for column in reported:
-            figures = {c["category"]: f"{c[column]:+.1f}" for c in cells.to_dict("records") if pd.notna(c[column])}
+            figures = {cell["category"]: f"{cell[column]:+.1f}" for cell in cells if pd.notna(cell[column])}
             if figures:
-                rows.append({"method": f"{method} ({column.replace(' (', ', ')}", **figures})
+                label = f"{method} ({column.replace(' (', ', ')}".replace(NOT_STATED, "")
+                rows.append({"method": label, **figures})
     columns = ["method", *dict.fromkeys(part["category"]), "p (average)", "n", "missing", "interval"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _signed(cell: Mapping[str, Any]) -> str | None:
+def signed(cell: Mapping[str, Any]) -> str | None:
+    """A difference with its interval as a cell, "+1.0 [-0.5, +2.5]"; None where there is none."""
     if pd.isna(cell["difference"]):
         return None
+    if abs(cell["difference"]) < 1e-9:
+        return "±0"  # the same answers, most often
     interval = "" if pd.isna(cell["low"]) else f" [{cell['low']:+.1f}, {cell['high']:+.1f}]"
     return f"{cell['difference']:+.1f}{interval}"
-
-
-@dataclass(frozen=True)
-class SweepPoint:
-    """Runs of the full method on the mixed library with one field set to a value; `own` marks the profile's value."""
-
-    field: str
-    value: float
-    own: bool
-    configs: tuple[Config, ...]
-
-
-def sweep_grid(
-    profile: str = "demo",
-    *,
-    sweeps: Mapping[str, Sequence[float]],
-    seeds: Sequence[int] = (0, 1, 2),
-    locomo_path: Path | str | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> list[SweepPoint]:
-    """One point a field and value, with the other fields as in the profile; the profile's own value is always there.
-
-    Args:
-        profile: a profile's name or file.
-        sweeps: values by the field of Config that is set to them.
-        seeds: one run each.
-        locomo_path: a real LoCoMo file.
-        overrides: fields of Config for all runs.
-    """
-
-    def mixed(**changed: Any) -> tuple[Config, ...]:
-        fields = {**(overrides or {}), **changed}
-        return tuple(
-            c
-            for c in _locomo(profile, seeds=seeds, locomo_path=locomo_path, overrides=fields)
-            if c.category is None
-        )  # fmt: skip
-
-    own = mixed()
-    points = []
-    for field, values in sweeps.items():
-        own_value = getattr(own[0], field)
-        for value in sorted({*values, own_value}):
-            configs = own if value == own_value else mixed(**{field: value})
-            points.append(SweepPoint(field, value, value == own_value, configs))
-    return points
-
-
-def sweep_table(points: Sequence[SweepPoint], *, rng: np.random.Generator, root: Path | None = None) -> pd.DataFrame:
-    """F1 (mean of the categories), its difference to the profile's own value, skills and tokens, a row a point.
-
-    Returns:
-        field, value, own, mean, low, high (percent), difference, difference_low, difference_high (points), p_value,
-        n, n_seeds, n_missing, interval; skills (of all agents at the end, mean over runs) and training_tokens (of all
-        calls of training, mean over runs).
-    """
-    own = {p.field: predictions(p.configs, root=root) for p in points if p.own}
-    return pd.DataFrame([_sweep_row(point, own[point.field], rng, root) for point in points])
-
-
-def _sweep_row(point: SweepPoint, own: pd.DataFrame, rng: np.random.Generator, root: Path | None) -> dict[str, Any]:
-    rows = predictions(point.configs, root=root)
-    estimate = mean_interval(rows, "f1", rng=rng, by_category=True)
-    row: dict[str, Any] = {"field": point.field, "value": point.value, "own": point.own, "category": AVERAGE}
-    row |= {name: 100 * getattr(estimate, name) for name in ("mean", "low", "high")}
-    row |= {name: getattr(estimate, name) for name in ("n", "n_seeds", "n_missing", "interval")}
-    if not point.own:
-        paired = paired_difference(rows, own, "f1", rng=rng, by_category=True)
-        row |= {"difference": 100 * paired.difference, "p_value": paired.p_value}
-        row |= {"difference_low": 100 * paired.low, "difference_high": 100 * paired.high}
-    progress = iterations(point.configs, root=root)
-    ends = progress[progress["iteration"] == progress["iteration"].max()]
-    tokens = tokens_by_part(usage(point.configs, root=root))["tokens"].sum() / len(point.configs)
-    return {**row, "skills": ends["skills"].map(lambda s: sum(s.values())).mean(), "training_tokens": tokens}
-
-
-FIELDS = {
-    "group_size": "group size G",
-    "gate_delta": "gate tolerance δ",
-    "induction_support": "support for induction",
-}
-
-
-def value_text(field: str, value: float) -> str:
-    """A swept value as tables and figures show it: a gate that tolerates a loss of 1 refuses nothing."""
-    return "none" if field == "gate_delta" and value >= 1 else f"{value:g}"
-
-
-def sweep_view(table: pd.DataFrame) -> pd.DataFrame:
-    """A `sweep_table` for reading: a group a field, "mean [low, high]" in the cells, tokens in millions."""
-    cells = table.to_dict("records")
-    return pd.DataFrame(
-        {
-            "benchmark": [FIELDS.get(c["field"], c["field"]) for c in cells],
-            "method": [value_text(c["field"], c["value"]) + (" (as elsewhere)" if c["own"] else "") for c in cells],
-            "F1, average of categories [%]": [_with_interval(c["mean"], c["low"], c["high"]) for c in cells],
-            "minus as elsewhere [points]": [
-                None
-                if c["own"]
-                else _signed({name: c[f"difference{end}"] for name, end in _ENDS.items()})
-                for c in cells
-            ],
-            "p_value": table.get("p_value"),
-            "skills at the end": table["skills"],
-            "training tokens [millions]": table["training_tokens"] / 1e6,
-            "seeds": table["n_seeds"],
-            "n": table["n"],
-            "missing": table["n_missing"],
-            "interval": table["interval"],
-        }
-    )  # fmt: skip
-
-
-_ENDS = {"difference": "", "low": "_low", "high": "_high"}
-
-
-def _with_interval(mean: float, low: float, high: float) -> str:
-    return f"{mean:.1f}" if np.isnan(low) else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
 
 
 def variant_names() -> list[str]:

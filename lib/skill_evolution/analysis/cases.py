@@ -4,14 +4,16 @@ Nothing is asked again: both executions are replayed from the ledgers of their r
 """
 
 import html
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from IPython.display import HTML
 
 from skill_evolution.aio import run_sync
+from skill_evolution.analysis.frames import rows, where
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.benchmarks.base import Question
 from skill_evolution.config import Config
@@ -21,6 +23,7 @@ from skill_evolution.methods import make_evolution
 from skill_evolution.models.base import Completion, Request
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.operators import Change
+from skill_evolution.rollouts import run_all
 from skill_evolution.runs import RunError, run_folder
 from skill_evolution.skills import load_library
 from skill_evolution.teams import NO_ANSWER, Execution, Libraries
@@ -65,40 +68,42 @@ class _NoNewCalls:
 
 def find_case(
     pairs: pd.DataFrame, *, method: str = "grse", benchmark: str | None = None, question_id: str | None = None
-) -> pd.Series:
+) -> dict[str, Any]:
     """The row of `learned.transitions` to look at: the question asked for, or the first that became correct.
 
     Args:
         pairs: rows of `learned.transitions`, with ids and not names.
         method: the trained team.
         benchmark: only this one's questions; None takes any.
-        question_id: the question; None takes the first that was declined or wrong before and is correct after.
+        question_id: the question; None takes the first that was declined or wrong before and is correct after, or,
+            where none is, the first of all.
 
     Raises:
         ValueError: there is no such row; the text says what there is.
     """
-    rows = pairs[(pairs["method"] == method) & pairs["error"].isna()]
-    rows = rows[rows["benchmark"] == benchmark] if benchmark else rows
+    known = where(pairs, (pairs["method"] == method) & pairs["error"].isna())
+    if benchmark is not None:
+        known = where(known, known["benchmark"] == benchmark)
+    place = f"{method} on {benchmark or 'any benchmark'}"
     if question_id is not None:
-        found = rows[rows["question_id"] == question_id]
-        some = ", ".join(rows["question_id"].unique()[:3])
-        wanted = f"no question {question_id!r} of {method} on {benchmark or 'any benchmark'}; there are {some} ..."
+        found = where(known, known["question_id"] == question_id)
     else:
-        found = rows[(rows["before"] != "correct") & (rows["after"] == "correct")]
-        wanted = f"no question of {method} on {benchmark or 'any benchmark'} became correct, of {len(rows)}"
+        better = where(known, (known["before"] != "correct") & (known["after"] == "correct"))
+        found = known if better.empty else better
     if found.empty:
-        raise ValueError(wanted)
-    return found.iloc[0]
+        some = ", ".join(known["question_id"][:3]) or "none"
+        raise ValueError(f"no question {question_id or 'at all'} of {place}; there are: {some}")
+    return rows(found)[0]
 
 
-def open_case(row: pd.Series, configs: Sequence[Config], *, root: Path | None = None) -> Case:
+def open_case(row: Mapping[str, Any], configs: Sequence[Config], *, root: Path | None = None) -> Case:
     """The executions behind a row of `learned.transitions`, replayed from the runs of the configs.
 
     Raises:
         ValueError: no config, or no question, belongs to the row.
         RunError: a run is not there, or its ledger lacks a call.
     """
-    run = tuple(row[["benchmark", "trained_on", "seed"]])
+    run = (row["benchmark"], row["trained_on"], row["seed"])
     there = {c.method: c for c in configs if (c.benchmark, c.category or "all", c.seed) == run}
     if missing := {"empty", row["method"]} - set(there):
         raise ValueError(f"no config of {', '.join(sorted(missing))} for {run}")
@@ -117,3 +122,71 @@ async def _replayed(config: Config, question_id: str, root: Path | None) -> tupl
     if not (folder / "calls.sqlite").is_file():
         raise RunError(f"{folder / 'calls.sqlite'}: there is no such ledger; has the run finished?")
     libraries = {agent: load_library(folder / "libraries" / agent, agent) for agent in team.agents}
+    ledger = Ledger(folder / "calls.sqlite")
+    try:
+        model = RecordedModel(_NoNewCalls(config), ledger)
+        call = make_evolution(config, benchmark, team, Models(model, model, model)).call("test", config.test_sampling)
+        [trajectory] = await run_all(team, benchmark, [question], libraries, call)
+    finally:
+        ledger.close()
+    execution = trajectory.execution
+    assert execution is not None, trajectory.error  # a call that the ledger lacks has raised
+    f1 = benchmark.metrics(question, execution.answer or "", execution.evidence)["f1"]
+    return question, Side(config.method, libraries, execution, f1)
+
+
+def changed_skills(case: Case) -> list[Change]:
+    """The history of the final skills that the trained team recorded as used here; of all, if it named none."""
+    used = case.after.execution.used
+    named = any(used.values())
+    return [
+        Change(agent, record.operator, skill.name, record)
+        for agent, library in case.after.libraries.items()
+        for skill in library
+        if not named or skill.name in used.get(agent, ())
+        for record in skill.history
+    ]
+
+
+def show_case(case: Case, *, made_with: str) -> HTML:
+    """Question and gold answer, and below them the two executions side by side, step by step."""
+    question = case.question
+    gold = ", ".join(question.evidence) or "not given"
+    sides = "".join(_side(side, question) for side in (case.before, case.after))
+    return HTML(
+        f"<h4>One question before and after training ({html.escape(made_with)})</h4>"
+        f"<p><b>Question</b> ({html.escape(NAMES.get(question.category, question.category))}): "
+        f"{html.escape(question.text)}<br><b>Gold answer:</b> {html.escape(question.answer)} "
+        f"<b>Gold evidence:</b> {html.escape(gold)}</p>"
+        f'<div style="display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:1em;text-align:left">{sides}'
+        "</div>"
+    )
+
+
+def _side(side: Side, question: Question) -> str:
+    execution = side.execution
+    steps = "".join(
+        f'<div style="margin:.4em 0"><b>{step.number}. {step.agent}, {_KINDS[step.kind]}</b>'
+        '<div style="font-family:monospace;font-size:85%;white-space:pre-wrap;overflow-wrap:anywhere;'
+        f'max-height:14em;overflow-y:auto;background:#f5f5f5;padding:.4em">{_marked(step.text, question)}</div></div>'
+        for step in execution.steps
+    )
+    used = ", ".join(f"{name} ({agent})" for agent, names in execution.used.items() for name in names)
+    facts = {
+        "Answer": f"{execution.answer or NO_ANSWER} (F1 {100 * side.f1:.0f} %)",
+        "Evidence cited": ", ".join(execution.evidence) or "none",
+        "Skills recorded as used": used or "none",
+    }
+    lines = "<br>".join(f"<b>{name}:</b> {html.escape(text)}" for name, text in facts.items())
+    return f"<div><h5>{html.escape(NAMES.get(side.method, side.method))}</h5>{steps}<p>{lines}</p></div>"
+
+
+_KINDS = {"call": "search", "result": "found", "handover": "hand-over", "answer": "answer"}
+
+
+def _marked(text: str, question: Question) -> str:
+    """The text with the ids of gold evidence set off."""
+    shown = html.escape(text)
+    for name in question.evidence:
+        shown = shown.replace(html.escape(f"[{name}]"), f"<mark>{html.escape(f'[{name}]')}</mark>")
+    return shown

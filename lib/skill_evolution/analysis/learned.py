@@ -1,16 +1,21 @@
 """How training changed the answers, how libraries grew, and what was kept of the critic's items (paper 5.2, App. B).
 
-The definitions are the paper's (FACTS A "analysis"): an answer is declined, correct (token F1 of at least 0.5) or wrong,
-and it has evidence if at least one line was cited to the answering agent. An answer is broken if it was correct before
-training and is not correct after it. "Before" is the run of the team without skills with the same seed and questions.
+The definitions are the paper's (FACTS A "analysis"): an answer is declined, correct (token F1 of at least 0.5) or
+wrong, and it has evidence if at least one line was cited to the answering agent. An answer is broken if it was correct
+before training and is not correct after it. "Before" is the run without skills of the same seed and questions.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from skill_evolution.analysis.frames import groups, interval_text, rows, where
+from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.analysis.statistics import ALL
+from skill_evolution.analysis.tables import difference_table, main_table
 
 CORRECT = 0.5
 STATES = ("declined", "wrong", "correct")
@@ -20,19 +25,28 @@ MEASURES = {
     "broken_answers": "broken: correct before, not correct after",
     "repaired_answers": "repaired: not correct before, correct after",
     "declined_to_correct": "declined before, correct after",
-    "declined_to_correct_with_evidence": "of these, with cited evidence",
-    "declined_to_correct_without_evidence": "of these, without cited evidence",
+    "declined_to_correct_with_evidence": "– of these, with cited evidence",
+    "declined_to_correct_without_evidence": "– of these, without cited evidence",
     "no_cited_evidence_before": "no evidence cited before",
     "no_cited_evidence": "no evidence cited after",
 }
 """Each a yes or no of one question, under the names of data/reported/grse_skills.csv, with what tables call it."""
+RATES = ("broken_answers", "repaired_answers", "declined_to_correct", "no_cited_evidence")
+"""Of these the shares over all training runs are shown."""
+COLUMNS = {
+    "broken_answers": "broken",
+    "declined_to_correct": "declined → correct",
+    "no_cited_evidence_before": "no evidence before",
+    "no_cited_evidence": "no evidence",
+}
+"""Of these the counts are shown by category, under shorter names."""
+DIFFERENCE = "GRSE minus MASkills"
 
 
-def answer_states(answers: pd.DataFrame) -> pd.Series:
+def answer_states(answers: pd.DataFrame) -> list[str]:
     """Of each answer: declined, wrong or correct; "missing" where the row failed."""
-    states = (answers["f1"].astype(float) >= CORRECT).map({True: "correct", False: "wrong"})
-    states = states.mask(answers["declined"].astype(bool), "declined")
-    return states.mask(answers["error"].notna(), MISSING).rename("state")
+    conditions = [answers["error"].notna(), answers["declined"].astype(bool), answers["f1"].astype(float) >= CORRECT]
+    return list(np.select(conditions, [MISSING, "declined", "correct"], default="wrong"))
 
 
 def transitions(answers: pd.DataFrame, *, baseline: str = "empty") -> pd.DataFrame:
@@ -44,25 +58,31 @@ def transitions(answers: pd.DataFrame, *, baseline: str = "empty") -> pd.DataFra
 
     Returns:
         The columns method, benchmark, trained_on, category, seed, question_id, question, gold, answer_before, answer,
-        before, after (states), each of MEASURES as 0.0 or 1.0, and `error`, which says which of the two answers is
-        missing and is null where both are there.
+        before, after (states), each of MEASURES as 0.0 or 1.0, and `error`, which is null where both answers are
+        there; else it says which one is missing, and the measures are null.
 
     Raises:
-        ValueError: the baseline has no answers, or has a question twice.
+        ValueError: the baseline has no answers.
+        pandas.errors.MergeError: the baseline has a question twice.
     """
-    rows = answers.assign(state=answer_states(answers), cited=answers["evidence"].map(bool))
-    before, after = rows[rows["method"] == baseline], rows[rows["method"] != baseline]
+    stated = answers.assign(after=answer_states(answers), cited=[bool(ids) for ids in answers["evidence"]])
+    before = where(stated, stated["method"] == baseline)
     if before.empty:
         raise ValueError(f"no answers of {baseline!r} to compare with; there are {sorted(set(answers['method']))}")
-    beside = before[[*QUESTION, "answer", "state", "cited"]]
-    pairs = after.merge(beside, on=QUESTION, how="left", suffixes=("", "_before"), validate="many_to_one")
-    pairs = pairs.rename(columns={"state": "after", "state_before": "before"}).fillna({"before": MISSING})
+    beside = pd.DataFrame({name: before[name] for name in QUESTION}).assign(
+        answer_before=before["answer"], before=before["after"], cited_before=before["cited"]
+    )
+    after = where(stated, stated["method"] != baseline)
+    pairs = after.merge(beside, on=QUESTION, how="left", validate="many_to_one").fillna({"before": MISSING})
     kept = ["method", "benchmark", "trained_on", "category", "seed", "question_id", "question", "gold"]
     kept += ["answer_before", "answer", "before", "after"]
-    return pairs[kept].assign(**_measures(pairs), error=_lacking(pairs))
+    lacking = [pairs["before"] == MISSING, pairs["after"] == MISSING]
+    error = pd.Series(np.select(lacking, ["no answer before", "no answer after"], default=""), index=pairs.index)
+    measures = {name: values.where(error == "") for name, values in _measures(pairs).items()}
+    return pairs.loc[:, kept].assign(**measures, error=error.where(error != "", None))
 
 
-def _measures(pairs: pd.DataFrame) -> dict[str, pd.Series]:
+def _measures(pairs: pd.DataFrame) -> dict[str, Any]:
     was, now = pairs["before"] == "correct", pairs["after"] == "correct"
     cited = pairs["cited"].astype(bool)
     found = now & (pairs["before"] == "declined")
@@ -70,25 +90,19 @@ def _measures(pairs: pd.DataFrame) -> dict[str, pd.Series]:
     return {name: value.astype(float) for name, value in zip(MEASURES, values, strict=True)}
 
 
-def _lacking(pairs: pd.DataFrame) -> pd.Series:
-    """Which answer a row lacks, null where it has both: what is not known is no transition."""
-    lacking = pd.Series(None, index=pairs.index, dtype=object)
-    lacking = lacking.mask(pairs["before"] == MISSING, "no answer before")
-    return lacking.mask(pairs["after"] == MISSING, "no answer after")
-
-
 def transition_counts(pairs: pd.DataFrame) -> pd.DataFrame:
-    """How many answers went from which state to which: benchmark, method, before, after, count, share [%]; zeros too."""
-    known = pairs[pairs["error"].isna()]
-    rows = []
-    for (benchmark, method), part in known.groupby(["benchmark", "method"], sort=False):
-        counts = part.groupby(["before", "after"]).size()
+    """How many answers went from which state to which: benchmark, method, before, after, count, share (percent).
+
+    Every transition has a row, also one that no answer made. Rows that lack an answer are left out.
+    """
+    found = []
+    for (benchmark, method), part in groups(where(pairs, pairs["error"].isna()), "benchmark", "method"):
         for before in STATES:
             for after in STATES:
-                count = int(counts.get((before, after), 0))
+                count = int(np.count_nonzero((part["before"] == before) & (part["after"] == after)))
                 cell = {"benchmark": benchmark, "method": method, "before": before, "after": after}
-                rows.append({**cell, "count": count, "share [%]": 100 * count / len(part)})
-    return pd.DataFrame(rows, columns=["benchmark", "method", "before", "after", "count", "share [%]"])
+                found.append({**cell, "count": count, "share": 100 * count / len(part)})
+    return pd.DataFrame(found, columns=["benchmark", "method", "before", "after", "count", "share"])
 
 
 def measure_counts(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -97,67 +111,92 @@ def measure_counts(pairs: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Tidy: benchmark, method, category, metric, count, n (questions with both answers), n_missing, share (percent).
     """
-    rows = []
-    for (benchmark, method), part in pairs.groupby(["benchmark", "method"], sort=False):
-        cells = [*part.groupby("category", sort=False), (ALL, part)]
+    found = []
+    for (benchmark, method), part in groups(pairs, "benchmark", "method"):
+        cells = [*((category, cell) for (category,), cell in groups(part, "category")), (ALL, part)]
         for category, cell in cells:
-            known = cell[cell["error"].isna()]
+            known = where(cell, cell["error"].isna())
             place = {"benchmark": benchmark, "method": method, "category": category}
             counts = {"n": len(known), "n_missing": len(cell) - len(known)}
             for metric in MEASURES:
-                count = int(known[metric].sum())
+                count = int(np.count_nonzero(known[metric]))
                 share = 100 * count / len(known) if len(known) else float("nan")
-                rows.append({**place, "metric": metric, "count": count, **counts, "share": share})
-    return pd.DataFrame(rows)
+                found.append({**place, "metric": metric, "count": count, **counts, "share": share})
+    return pd.DataFrame(found)
 
 
 def overview(counts: pd.DataFrame) -> pd.DataFrame:
-    """`measure_counts` over all categories as a table to read: a row a measure, our counts and the paper's figures.
+    """`measure_counts` over all categories to read: a row a measure, our counts and the paper's figures by method.
 
-    Call it before ids are replaced by names.
+    `counts` holds ids, not names: the paper's figures are found by them.
     """
-    whole = counts[counts["category"] == ALL]
-    rows = []
-    for benchmark, part in whole.groupby("benchmark", sort=False):
-        cells = {(row["metric"], row["method"]): f"{row['count']} ({row['share']:.1f} %)" for row in _rows(part)}
+    found = []
+    for (benchmark,), part in groups(where(counts, counts["category"] == ALL), "benchmark"):
+        cells = {(r["metric"], r["method"]): f"{r['count']} ({r['share']:.1f} %)" for r in rows(part)}
         methods = list(dict.fromkeys(part["method"]))
         for metric, words in MEASURES.items():
             ours = {method: cells[metric, method] for method in methods}
-            rows.append({"benchmark": benchmark, "measure": words, **ours, **_reported(str(benchmark), metric, methods)})
-        lost = {row["method"]: f"{row['n_missing']} of {row['n'] + row['n_missing']}" for row in _rows(part)}
-        rows.append({"benchmark": benchmark, "measure": "answers missing", **lost})
-    return pd.DataFrame(rows)
-
-
-def _rows(frame: pd.DataFrame) -> list[dict]:
-    return frame.to_dict("records")
+            found.append({"benchmark": benchmark, "measure": words, **ours, **_reported(benchmark, metric, methods)})
+        lost = {r["method"]: f"{r['n_missing']} of {r['n'] + r['n_missing']}" for r in rows(part)}
+        found.append({"benchmark": benchmark, "measure": "answers missing", **lost})
+    return pd.DataFrame(found)
 
 
 def _reported(benchmark: str, metric: str, methods: Sequence[str]) -> dict[str, str]:
-    """The paper's figure for each method, with its model, as text under "<method> (reported)"."""
-    figures = load_reported("grse_skills")
-    figures = figures[(figures["benchmark"] == benchmark) & (figures["metric"] == metric) & (figures["category"] == ALL)]
+    """The paper's figure for each method, with its model, as text under "<method's name>, reported"."""
     units = {"percent": " %", "points": "", "count": ""}
     return {
-        f"{row['method']} (reported)": f"{row['value']:g}{units[row['unit']]}, {row['model']}"
-        for row in _rows(figures)
-        if row["method"] in methods
+        f"{NAMES.get(row['method'], row['method'])}, reported": f"{row['value']:g}{units[row['unit']]} ({row['model']})"
+        for row in rows(load_reported("grse_skills"))
+        if (row["benchmark"], row["metric"], row["category"]) == (benchmark, metric, ALL) and row["method"] in methods
     }
 
 
-def by_category(counts: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """`measure_counts` with a row a category and a column a measure and method, "count (share %)" in each cell."""
-    part = counts[counts["metric"].isin(metrics)]
-    cells = part.assign(
-        text=part["count"].astype(str) + part["share"].map(" ({:.0f} %)".format),
-        column=part["metric"].map(MEASURES).str.split(":").str[0] + ", " + part["method"],
-    )
-    columns = [f"{MEASURES[m].split(':')[0]}, {method}" for m in metrics for method in dict.fromkeys(part["method"])]
-    order = list(dict.fromkeys(zip(part["benchmark"], part["category"], strict=True)))
-    wide = cells.pivot(index=["benchmark", "category"], columns="column", values="text").loc[order, columns]
-    n = part.drop_duplicates(["benchmark", "category"]).set_index(["benchmark", "category"])["n"].loc[order]
-    wide.insert(0, "questions", n)
-    return wide.reset_index().rename_axis(columns=None)
+def by_category(counts: pd.DataFrame) -> pd.DataFrame:
+    """`measure_counts` to read: a row a category, a column a method and measure of COLUMNS, "count (share %)" in it."""
+    found = []
+    for (benchmark, category), part in groups(counts, "benchmark", "category"):
+        cells = {(r["metric"], r["method"]): f"{r['count']} ({r['share']:.0f} %)" for r in rows(part)}
+        methods = list(dict.fromkeys(part["method"]))
+        line = {"benchmark": benchmark, "category": category, "questions": part["n"].iloc[0]}
+        for metric, words in COLUMNS.items():
+            if metric == "no_cited_evidence_before":  # the same team, whatever it is compared with
+                line[words] = cells[metric, methods[0]]
+            else:
+                line |= {f"{words}, {NAMES.get(method, method)}": cells[metric, method] for method in methods}
+        found.append(line)
+    return pd.DataFrame(found)
+
+
+def rates(pairs: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
+    """RATES over all questions and training runs, in percent, and GRSE's minus MASkills' in points.
+
+    Returns:
+        Tidy: benchmark, method, metric, value, low, high, n, n_missing, interval, and p_value for the method
+        DIFFERENCE, whose rows are there if both methods are.
+    """
+    whole = pairs.assign(category=ALL)
+    frames = [main_table(whole, RATES, rng=rng).rename(columns={"mean": "value"})]
+    if {"grse", "maskills"} <= set(whole["method"]):
+        both = where(whole, whole["method"].isin(["grse", "maskills"]))
+        difference = difference_table(both, "maskills", RATES, rng=rng).rename(columns={"difference": "value"})
+        frames.append(difference.assign(method=DIFFERENCE))
+    kept = ["benchmark", "method", "metric", "value", "low", "high", "p_value", "n", "n_missing", "interval"]
+    return pd.concat(frames, ignore_index=True).reindex(columns=kept)
+
+
+def rates_table(rates: pd.DataFrame) -> pd.DataFrame:
+    """`rates` to read: a row a measure, a column a method, "value [low, high]" in each cell."""
+    found = []
+    for (benchmark, metric), part in groups(rates, "benchmark", "metric"):
+        cells = {
+            r["method"]: interval_text(r["value"], r["low"], r["high"], sign="+" if r["method"] == DIFFERENCE else "")
+            for r in rows(part)
+        }
+        line = {"benchmark": benchmark, "measure": MEASURES[metric], **cells, "p_value": part["p_value"].max()}
+        counts = {"n": part["n"].iloc[0], "missing": part["n_missing"].max(), "interval": part["interval"].iloc[0]}
+        found.append(line | counts)
+    return pd.DataFrame(found)
 
 
 def library_growth(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -170,37 +209,44 @@ def library_growth(iterations: pd.DataFrame) -> pd.DataFrame:
         The columns benchmark, trained_on, method, seed, agent, iteration, value.
     """
     keys = ["benchmark", "trained_on", "method", "seed"]
-    rows = []
-    for row in _rows(iterations):
+    found = []
+    for row in rows(iterations):
         run = {key: row[key] for key in keys}
         for agent, size in row["skills"].items():
             if row["iteration"] == 1:
-                rows.append({**run, "agent": agent, "iteration": 0, "value": 0})
-            rows.append({**run, "agent": agent, "iteration": row["iteration"], "value": size})
-    return pd.DataFrame(rows, columns=[*keys, "agent", "iteration", "value"])
+                found.append({**run, "agent": agent, "iteration": 0, "value": 0})
+            found.append({**run, "agent": agent, "iteration": row["iteration"], "value": size})
+    return pd.DataFrame(found, columns=[*keys, "agent", "iteration", "value"])
 
 
 def critic_items(iterations: pd.DataFrame) -> pd.DataFrame:
-    """The critic's items by what became of them, summed over runs and iterations: benchmark, method, outcome, count.
+    """The critic's items by what became of them, summed over runs and iterations.
 
-    `outcome` is "accepted" or the reason for which an item, or a whole reply, was dropped; `share [%]` is of all items
-    of the benchmark and method.
+    Returns:
+        Tidy: benchmark, method, outcome, count, share (percent of the benchmark's and method's items). `outcome` is
+        "accepted" or the reason for which an item, or a whole reply, was dropped.
     """
-    rows = [
-        {"benchmark": row["benchmark"], "method": row["method"], "outcome": outcome, "count": count}
-        for row in _rows(iterations)
-        for outcome, count in {"accepted": row["critic_accepted"], **row["critic_rejected"]}.items()
-    ]
-    keys = ["benchmark", "method", "outcome"]
-    table = pd.DataFrame(rows, columns=[*keys, "count"]).groupby(keys, sort=False)["count"].sum().reset_index()
-    total = table.groupby(["benchmark", "method"])["count"].transform("sum")
-    return table.assign(**{"share [%]": (100 * table["count"] / total.where(total > 0)).fillna(0.0)})
+    found = []
+    for (benchmark, method), part in groups(iterations, "benchmark", "method"):
+        counts: dict[str, int] = {}
+        for row in rows(part):
+            for outcome, count in {"accepted": row["critic_accepted"], **row["critic_rejected"]}.items():
+                counts[outcome] = counts.get(outcome, 0) + count
+        total = sum(counts.values())
+        found += [
+            {"benchmark": benchmark, "method": method, "outcome": outcome, "count": count}
+            | {"share": 100 * count / total if total else 0.0}
+            for outcome, count in counts.items()
+        ]
+    return pd.DataFrame(found, columns=["benchmark", "method", "outcome", "count", "share"])
 
 
 def critic_table(items: pd.DataFrame) -> pd.DataFrame:
-    """`critic_items` with a row an outcome and a column a method, "count (share %)" in each cell."""
-    texts = items["count"].map("{:,}".format) + items["share [%]"].map(" ({:.1f} %)".format)
-    wide = items.assign(text=texts).pivot(index=["benchmark", "outcome"], columns="method", values="text")
-    order = list(dict.fromkeys(zip(items["benchmark"], items["outcome"], strict=True)))
-    wide = wide.loc[order, list(dict.fromkeys(items["method"]))].fillna("0")
-    return wide.reset_index().rename_axis(columns=None)
+    """`critic_items` to read: a row an outcome, a column a method, "count (share %)" in each cell."""
+    methods = list(dict.fromkeys(items["method"]))
+    found = []
+    for (benchmark, outcome), part in groups(items.sort_values("benchmark", kind="stable"), "benchmark", "outcome"):
+        cells = {r["method"]: f"{r['count']:,} ({r['share']:.1f} %)" for r in rows(part)}
+        line = {method: cells.get(method, "0") for method in methods}
+        found.append({"benchmark": benchmark, "outcome": outcome.replace("_", " "), **line})
+    return pd.DataFrame(found)

@@ -1,25 +1,29 @@
 """Frames behind the main results: which rows go together, curves over iterations, and what the calls cost."""
 
+from typing import Any
+
 import pandas as pd
 
+from skill_evolution.analysis import frames
 from skill_evolution.analysis.names import NAMES
 
 
 def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
     """Rows of the main table: HotpotQA, and LoCoMo categories each under a library trained on that category."""
-    return predictions[(predictions["benchmark"] == "hotpotqa") | (predictions["trained_on"] != "all")]
+    return predictions.query("benchmark == 'hotpotqa' or trained_on != 'all'")
 
 
 def with_mixed_library(predictions: pd.DataFrame) -> pd.DataFrame:
     """LoCoMo rows under one library trained on all four categories."""
-    return predictions[(predictions["benchmark"] == "locomo") & (predictions["trained_on"] == "all")]
+    return predictions.query("benchmark == 'locomo' and trained_on == 'all'")
 
 
 def grse_differences(*tables: pd.DataFrame) -> pd.DataFrame:
     """GRSE's rows of several difference tables under one another, without the columns that say the same in each."""
-    rows = pd.concat([table[table["method"] == NAMES["grse"]] for table in tables], ignore_index=True)
-    rows = rows.sort_values("benchmark", kind="stable", ignore_index=True).drop(columns=["metric", "method"])
-    return rows.rename(columns={"baseline": "method"}).assign(method=lambda frame: "minus " + frame["method"])
+    parts = [frames.where(table, table["method"] == NAMES["grse"]) for table in tables]
+    rows = pd.concat(parts, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
+    rows["method"] = [f"minus {baseline}" for baseline in rows["baseline"]]
+    return rows.drop(columns=["metric", "baseline"])
 
 
 def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -29,11 +33,17 @@ def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
         The columns benchmark, trained_on, method, seed, iteration, value.
     """
     keys = ["benchmark", "trained_on", "method", "seed"]
-    scores = pd.DataFrame(iterations["validation"].tolist(), index=iterations.index)
-    ends = iterations[[*keys, "iteration"]].assign(value=100 * scores["assembled"].astype(float))
-    first = iterations["iteration"] == 1
-    starts = iterations.loc[first, keys].assign(iteration=0, value=100 * scores.loc[first, "base"].astype(float))
-    return pd.concat([starts, ends], ignore_index=True).sort_values([*keys, "iteration"], ignore_index=True)
+    points: list[dict[str, Any]] = []
+    for row in frames.rows(iterations):
+        run, scores = {key: row[key] for key in keys}, row["validation"]
+        if row["iteration"] == 1:
+            points.append({**run, "iteration": 0, "value": _percent(scores["base"])})
+        points.append({**run, "iteration": row["iteration"], "value": _percent(scores["assembled"])})
+    return pd.DataFrame(points).sort_values([*keys, "iteration"], ignore_index=True)
+
+
+def _percent(share: float | None) -> float:
+    return float("nan") if share is None else 100 * share
 
 
 def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
@@ -41,22 +51,22 @@ def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
     keys = ["method", "stage", "purpose"]
     sums = ["calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cut", "failures"]
     # min_count: a server that does not tell cached tokens has told nothing, not 0.
-    table = usage.groupby(keys)[sums].sum(min_count=1).reset_index()
-    return table.assign(cut=(100 * table["cut"] / table["calls"].where(table["calls"] > 0)).fillna(0.0)).rename(
-        columns={"cut": "cut [%]"}
-    )
+    table = pd.DataFrame(usage.groupby(keys)[sums].sum(min_count=1)).reset_index()
+    share = [100 * cut / calls if calls else 0.0 for cut, calls in zip(table["cut"], table["calls"], strict=True)]
+    return table.assign(cut=share).rename(columns={"cut": "cut [%]"})
 
 
 def reason_counts(iterations: pd.DataFrame) -> pd.DataFrame:
     """What was accepted, rejected, changed and refused, by method and reason, summed over runs and iterations."""
     rows = [
         {"method": row["method"], "what": what, "reason": reason, "count": count}
-        for row in iterations.to_dict("records")
+        for row in frames.rows(iterations)
         for what, counts in _counts(row).items()
         for reason, count in counts.items()
     ]
     table = pd.DataFrame(rows, columns=["method", "what", "reason", "count"])
-    return table.groupby(["what", "reason", "method"])["count"].sum().unstack("method", fill_value=0).reset_index()
+    wide = table.pivot_table(index=["what", "reason"], columns="method", values="count", aggfunc="sum", fill_value=0)
+    return wide.rename_axis(columns=None).reset_index()
 
 
 def _counts(row: dict) -> dict[str, dict[str, int]]:

@@ -189,5 +189,7 @@ def sign_rates(found: pd.DataFrame) -> pd.DataFrame:
     ]
     whole = signed.groupby(["method", "seed"], sort=False)["right"].all()
     for method, part in whole.groupby("method", sort=False):
-        rows.append({"method": method, "agent": "all", "skill": "all", "truth": "", **share(int(part.sum()), len(part))})
+        rows.append(
+            {"method": method, "agent": "all", "skill": "all", "truth": "", **share(int(part.sum()), len(part))}
+        )
     return pd.DataFrame(rows)

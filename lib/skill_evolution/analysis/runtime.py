@@ -5,7 +5,10 @@ validating a library a second time costs nothing here; the paper doesn't say whe
 of training and is left out. Wall clock is in `wallclock`.
 """
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,22 +53,35 @@ def tokens_by_part(usage: pd.DataFrame) -> pd.DataFrame:
         task, method, seed, part, calls, prompt_tokens, completion_tokens, tokens, failures; a part in which a run made
         no call is a row of zeros, so that means over runs are right.
     """
-    training = usage[usage["stage"].isin(TRAINING)]
-    training = training.assign(task=task_names(training), part=training["stage"].map(PARTS))
+    training = usage.query("stage in @TRAINING")
+    training = training.assign(task=task_names(training), part=training["stage"].replace(PARTS))
     sums = ["calls", "prompt_tokens", "completion_tokens", "failures"]
-    grouped = training.groupby([*KEYS, "part"], sort=False)[sums].sum()
-    runs = training[KEYS].drop_duplicates()
+    grouped = training.groupby([*KEYS, "part"], sort=False, as_index=False)[sums].agg("sum")
+    runs = training.drop_duplicates(KEYS).filter(KEYS)
     every = runs.merge(pd.DataFrame({"part": list(PARTS.values())}), how="cross")
-    table = every.merge(grouped.reset_index(), on=[*KEYS, "part"], how="left").fillna(dict.fromkeys(sums, 0))
+    table = every.merge(grouped, on=[*KEYS, "part"], how="left").fillna(dict.fromkeys(sums, 0))
     return table.assign(tokens=table["prompt_tokens"] + table["completion_tokens"])
 
 
 def mean_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
     """`tokens_by_part` averaged over the seeds: task, method, part, calls, tokens and the share of prompt tokens."""
     sums = ["calls", "prompt_tokens", "tokens"]
-    table = tokens.groupby(["task", "method", "part"], sort=False)[sums].mean().reset_index()
-    share = (100 * table["prompt_tokens"] / table["tokens"].where(table["tokens"] > 0)).fillna(0.0)
+    table = pd.DataFrame(tokens.groupby(["task", "method", "part"], sort=False, as_index=False)[sums].agg("mean"))
+    share = 100 * table["prompt_tokens"] / table["tokens"]  # missing where there are none
     return table.assign(**{"prompt [%]": share}).drop(columns="prompt_tokens")
+
+
+def wide_tokens(means: pd.DataFrame) -> pd.DataFrame:
+    """`mean_tokens` for reading: a row a task and method, thousands of tokens by part, their sum and the calls."""
+    rows = []
+    for task, method in dict.fromkeys(zip(means["task"], means["method"], strict=True)):
+        cells = means.query("task == @task and method == @method").to_dict("records")
+        whole = sum(cell["tokens"] for cell in cells)
+        prompt = sum(cell["tokens"] * cell["prompt [%]"] / 100 for cell in cells if cell["tokens"])
+        row = {"benchmark": task, "method": method} | {cell["part"]: cell["tokens"] / 1e3 for cell in cells}
+        calls = f"{sum(cell['calls'] for cell in cells):,.0f}"
+        rows.append(row | {"all of training": whole / 1e3, "prompt [%]": 100 * prompt / whole, "calls": calls})
+    return pd.DataFrame(rows)
 
 
 def token_ratios(tokens: pd.DataFrame, *, method: str = "grse", baseline: str = "maskills") -> pd.DataFrame:
@@ -75,52 +91,63 @@ def token_ratios(tokens: pd.DataFrame, *, method: str = "grse", baseline: str = 
         task, quantity, ratio (sums over the seeds), low and high (lowest and highest ratio of one seed), n_seeds; only
         seeds that both methods have count. The ratio is missing where the baseline has no tokens.
     """
+    rows = [
+        ratio_by_task(
+            pd.DataFrame(tokens[tokens["part"].isin(parts)]), "tokens", method=method, baseline=baseline
+        ).assign(quantity=quantity)
+        for quantity, parts in QUANTITIES.items()
+    ]
+    tasks = list(dict.fromkeys(tokens["task"]))
+    table = pd.concat(rows, ignore_index=True).sort_values("task", key=lambda t: t.map(tasks.index), kind="stable")
+    return table.filter(["task", "quantity", "ratio", "low", "high", "n_seeds"]).reset_index(drop=True)
+
+
+def ratio_by_task(frame: pd.DataFrame, column: str, *, method: str, baseline: str) -> pd.DataFrame:
+    """A column of one method over that of another, by task: of sums over the seeds, and the range over single seeds.
+
+    Seeds that both have count; the ratio is missing where the baseline's sum is 0 in all of them.
+    """
+    sums: dict[tuple[str, int, str], float] = defaultdict(float)
+    for run in frame.to_dict("records"):
+        sums[run["task"], run["seed"], run["method"]] += run[column]
     rows = []
-    for quantity, parts in QUANTITIES.items():
-        part = tokens[tokens["part"].isin(parts)]
-        sums = part.pivot_table(index=["task", "seed"], columns="method", values="tokens", aggfunc="sum", sort=False)
-        rows.append(ratio_by_task(sums, method, baseline).assign(quantity=quantity))
-    order = {task: place for place, task in enumerate(dict.fromkeys(tokens["task"]))}
-    table = pd.concat(rows, ignore_index=True).sort_values("task", key=lambda t: t.map(order), kind="stable")
-    return table[["task", "quantity", "ratio", "low", "high", "n_seeds"]].reset_index(drop=True)
-
-
-def ratio_by_task(sums: pd.DataFrame, method: str, baseline: str) -> pd.DataFrame:
-    """The ratio of two columns of a frame indexed by task and seed: of sums, and the range over single seeds."""
-    both = sums[[method, baseline]].dropna()
-    both = both[both[baseline] > 0]
-    single = (both[method] / both[baseline]).groupby(level="task", sort=False)
-    total = both.groupby(level="task", sort=False).sum()
-    table = pd.DataFrame(
-        {"ratio": total[method] / total[baseline], "low": single.min(), "high": single.max(), "n_seeds": single.size()}
-    )
-    return table.reindex(dict.fromkeys(sums.index.get_level_values("task"))).rename_axis("task").reset_index()
+    for task in dict.fromkeys(frame["task"]):
+        keys = [(task, seed) for t, seed, name in sums if t == task and name == method]
+        pairs = [(sums[*key, method], sums.get((*key, baseline), 0)) for key in keys]
+        pairs = [(ours, theirs) for ours, theirs in pairs if theirs > 0]
+        row: dict[str, Any] = {"task": task, "ratio": np.nan, "low": np.nan, "high": np.nan, "n_seeds": len(pairs)}
+        if pairs:
+            single = [ours / theirs for ours, theirs in pairs]
+            total = sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs)
+            row |= {"ratio": total, "low": min(single), "high": max(single)}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def reported_ranges(reported: pd.DataFrame) -> pd.DataFrame:
     """The paper's ranges from `load_reported("grse_cost")`: metric, source, low, high, note; a row a statement."""
-    ends = reported.pivot(index=["metric", "source"], columns="kind", values="value")
-    notes = reported.groupby(["metric", "source"])["note"].first()
-    table = ends.rename(columns={"range_low": "low", "range_high": "high"}).assign(note=notes)
-    return table.reset_index().rename_axis(columns=None)[["metric", "source", "low", "high", "note"]]
+    table = reported.pivot(index=["metric", "source", "note"], columns="kind", values="value").reset_index()
+    table = table.rename(columns={"range_low": "low", "range_high": "high"}).rename_axis(columns=None)
+    return table.filter(["metric", "source", "low", "high", "note"])
 
 
 def wide_ratios(ratios: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Ratios for reading: a row a task, a column a quantity, "ratio [range over seeds]"; the paper's ranges below."""
-    table = ratios.assign(cell=[_ratio(r) for r in ratios.to_dict("records")])
+    table = ratios.assign(cell=[ratio_text(r) for r in ratios.to_dict("records")])
     wide = table.pivot(index="task", columns="quantity", values="cell").reindex(dict.fromkeys(ratios["task"]))
-    wide = wide[list(dict.fromkeys(ratios["quantity"]))].reset_index()
-    seeds = ratios.groupby("task")["n_seeds"].max().map(lambda n: f"{n:.0f}")
-    wide = wide.rename(columns={"task": "method"}).assign(seeds=list(seeds.reindex(wide["task"])))
-    said = [
-        {"method": f"reported, {row['source']}", REPORTED_AS[row["metric"]]: f"{row['low']:.1f} to {row['high']:.1f}"}
-        for row in reported.to_dict("records")
-        if row["metric"] in REPORTED_AS
-    ]
-    return pd.concat([wide, pd.DataFrame(said)], ignore_index=True)
+    wide = wide.filter(list(dict.fromkeys(ratios["quantity"]))).rename_axis("method").reset_index()
+    seeds = ratios.drop_duplicates("task")["n_seeds"].astype(int).astype(str)
+    wide = wide.rename_axis(columns=None).assign(seeds=list(seeds))
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in reported.to_dict("records"):
+        if row["metric"] in REPORTED_AS:
+            said[row["source"]][REPORTED_AS[row["metric"]]] = f"{row['low']:.1f} to {row['high']:.1f}"
+    rows = [{"method": f"reported, {source}", **ranges} for source, ranges in said.items()]
+    return pd.concat([wide, pd.DataFrame(rows)], ignore_index=True)
 
 
-def _ratio(row: dict) -> str | None:
+def ratio_text(row: Mapping[Any, Any]) -> str | None:
+    """A row of `ratio_by_task` as a cell, "ratio [lowest, highest seed]"; None where there is no ratio."""
     return None if pd.isna(row["ratio"]) else f"{row['ratio']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
 
 
@@ -132,30 +159,69 @@ def gains(answers: pd.DataFrame, *, rng: np.random.Generator, baseline: str = "e
     """
     answers = answers.assign(task=task_names(answers))
     rows = []
-    for (task, method), part in answers.groupby(["task", "method"], sort=False):
+    parts = {key: part for key, part in answers.groupby(["task", "method"], sort=False)}
+    for task, method in parts:  # pyright: ignore[reportGeneralTypeIssues]
         if method != baseline:
-            others = answers[(answers["task"] == task) & (answers["method"] == baseline)]
-            rows.append({"task": task, "method": method} | asdict(paired_difference(part, others, "f1", rng=rng)))
+            result = paired_difference(parts[task, method], parts[task, baseline], "f1", rng=rng)
+            rows.append({"task": task, "method": method} | asdict(result))
     table = pd.DataFrame(rows)
     return table.assign(**{name: 100 * table[name] for name in ("difference", "low", "high")})
 
 
-def gain_costs(tokens: pd.DataFrame, gains: pd.DataFrame) -> pd.DataFrame:
-    """Tokens of training for each point of F1 gained over the team without skills.
+def gain_costs(tokens: pd.DataFrame, gains: pd.DataFrame, *, beyond: str | None = None) -> pd.DataFrame:
+    """Tokens of training for each point of F1 gained.
 
     Args:
         tokens: from `tokens_by_part`.
         gains: from `gains`.
+        beyond: the method whose tokens are taken off, where the gains are over that method; None where they are over
+            the team without skills, which takes no training.
 
     Returns:
         task, method, tokens (of a run, mean over seeds), gain, low, high, tokens_per_point, cheapest, dearest (at the
         ends of the gain's interval), n_missing. A cost is missing where the gain isn't above 0: there is nothing that
         the tokens bought. `dearest` is missing as well where the interval reaches 0.
     """
-    per_run = tokens.groupby(KEYS, sort=False)["tokens"].sum().groupby(["task", "method"], sort=False).mean()
-    names = {"difference": "gain"}
-    table = per_run.reset_index().merge(gains.rename(columns=names), on=["task", "method"], how="left")
-    costs = {"tokens_per_point": "gain", "cheapest": "high", "dearest": "low"}
-    costs = {name: table["tokens"] / table[end].where(table[end] > 0) for name, end in costs.items()}
-    columns = ["task", "method", "tokens", "gain", "low", "high", *costs, "n_missing"]
-    return table.assign(**costs)[columns]
+    per_run = tokens.groupby(KEYS, sort=False, as_index=False)["tokens"].agg("sum")
+    per_run = per_run.groupby(["task", "method"], sort=False, as_index=False)["tokens"].agg("mean")
+    means = {(run["task"], run["method"]): run["tokens"] for run in pd.DataFrame(per_run).to_dict("records")}
+    taken_off = [means.get((task, beyond), np.nan) if beyond else 0 for task in gains["task"]]
+    spent = [means.get(key, np.nan) for key in zip(gains["task"], gains["method"], strict=True)]
+    table = gains.rename(columns={"difference": "gain"}).assign(tokens=np.subtract(spent, taken_off))
+    ends = {"tokens_per_point": "gain", "cheapest": "high", "dearest": "low"}
+    costs = {name: table["tokens"] / table[end].where(table[end] > 0) for name, end in ends.items()}
+    for name in ("cheapest", "dearest"):
+        costs[name] = costs[name].where(costs["tokens_per_point"].notna())
+    return table.assign(**costs).filter(["task", "method", "tokens", "gain", "low", "high", *costs, "n_missing"])
+
+
+def cost_view(costs: pd.DataFrame) -> pd.DataFrame:
+    """`gain_costs` for reading: a group a task, thousands of tokens for a point with the ends of the interval.
+
+    Rows of one task stand together, in the order in which they come.
+    """
+    costs = costs.sort_values("task", key=lambda t: t.map(list(dict.fromkeys(t)).index), kind="stable")
+    cells = costs.to_dict("records")
+    return pd.DataFrame(
+        {
+            "benchmark": costs["task"],
+            "method": costs["method"],
+            "tokens of a run [millions]": [f"{cell['tokens'] / 1e6:.2f}" for cell in cells],
+            "F1 gained [points]": [_gain(cell) for cell in cells],
+            "tokens for a point [thousands]": [_cost(cell) for cell in cells],
+            "answers missing": [f"{cell['n_missing']:.0f}" for cell in cells],
+        }
+    )
+
+
+def _gain(cell: dict) -> str:
+    interval = "" if pd.isna(cell["low"]) else f" [{cell['low']:+.1f}, {cell['high']:+.1f}]"
+    return f"{cell['gain']:+.1f}{interval}"
+
+
+def _cost(cell: dict) -> str | None:
+    if pd.isna(cell["tokens_per_point"]):
+        return None
+    ends = [f"{cell[name] / 1e3:,.0f}" if pd.notna(cell[name]) else "no end" for name in ("cheapest", "dearest")]
+    interval = "" if pd.isna(cell["low"]) else f" [{ends[0]}, {ends[1]}]"
+    return f"{cell['tokens_per_point'] / 1e3:,.0f}{interval}"

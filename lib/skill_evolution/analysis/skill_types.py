@@ -18,6 +18,8 @@ from pydantic import Field
 
 from skill_evolution import paths
 from skill_evolution.aio import gather, run_sync
+from skill_evolution.analysis.frames import groups, rows
+from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.config import Config, ModelConfig
 from skill_evolution.experiments import make_model
@@ -34,22 +36,17 @@ TYPES: tuple[SkillType, ...] = get_args(SkillType)
 UNCODED = "not coded"
 SAMPLING = Sampling(temperature=0, max_tokens=512)  # our choice: greedy, room for the reason
 
+_WORDS: dict[SkillType, str] = {
+    "abstention": r"declin|abstain|abstention|no_answer|no_evidence|refus|unanswerable|guess|not enough evidence",
+    "retrieval": r"search|grep|keyword|fetch|retriev|hand over|look (?:up|for)|passage|turns?\b|session|match|hits?\b"
+    r"|stem|neighbour|neighbor|adjacent|evidence for",
+    "verification": r"verif|check|confirm|validat|consisten|contradict|make sure|agree",
+    "reasoning": r"infer|work out|deduc|conclu|combin|compar|comput|calculat|count|resolv|relative|step by step",
+    "formatting": r"shortest|span|concise|brief|bare|comma|list|sentence|phrase|format|leave out|yes/no|units?\b"
+    r"|as they were",
+}
 KEYWORDS: dict[SkillType, re.Pattern[str]] = {
-    name: re.compile(rf"\b(?:{words})", re.IGNORECASE)
-    for name, words in (
-        ("abstention", r"declin|abstain|abstention|no_answer|no_evidence|refus|unanswerable|guess|not enough evidence"),
-        (
-            "retrieval",
-            r"search|grep|keyword|fetch|retriev|hand over|look (?:up|for)|passage|turns?\b|session|match|hits?\b|stem"
-            r"|neighbour|neighbor|adjacent|evidence for",
-        ),
-        ("verification", r"verif|check|confirm|validat|consisten|contradict|make sure|agree"),
-        ("reasoning", r"infer|work out|deduc|conclu|combin|compar|comput|calculat|count|resolv|relative|step by step"),
-        (
-            "formatting",
-            r"shortest|span|concise|brief|bare|comma|list|sentence|phrase|format|leave out|yes/no|units?\b|as they were",
-        ),
-    )
+    name: re.compile(rf"\b(?:{words})", re.IGNORECASE) for name, words in _WORDS.items()
 }
 """Beginnings of words that speak for a type. Where two types have as many, the one that stands first here is taken."""
 
@@ -69,7 +66,7 @@ def type_by_rule(skill: Skill) -> SkillType:
     """
     for text in (skill.body, f"{skill.name.replace('-', ' ')} {skill.description}"):
         counts = {name: len({found.lower() for found in words.findall(text)}) for name, words in KEYWORDS.items()}
-        best = max(counts, key=lambda name: counts[name])
+        best = max(KEYWORDS, key=lambda name: counts[name])
         if counts[best]:
             return best
     return "generic"
@@ -153,37 +150,41 @@ async def _recorded(skills: Sequence[Skill], config: ModelConfig, folder: Path) 
 
 
 def type_counts(coded: pd.DataFrame) -> pd.DataFrame:
-    """How many skills are of which type: benchmark, method, type, count, n (skills coded) and share (percent of n).
+    """How many skills are of which type: benchmark, method, type, count, n (coded), share (percent of n), coded_by.
 
     Every type has a row; skills that could not be coded are rows of the type "not coded", without a share.
     """
-    rows = []
-    for (benchmark, method), part in coded.groupby(["benchmark", "method"], sort=False):
-        n = int((part["type"] != UNCODED).sum())
-        for name in (*TYPES, *([UNCODED] if n < len(part) else [])):
-            count = int((part["type"] == name).sum())
-            share = 100 * count / n if n and name != UNCODED else float("nan")
-            cell = {"benchmark": benchmark, "method": method, "type": name}
-            rows.append({**cell, "count": count, "n": n, "share": share})
-    return pd.DataFrame(rows, columns=["benchmark", "method", "type", "count", "n", "share"])
+    found = []
+    for (benchmark, method), part in groups(coded, "benchmark", "method"):
+        types = list(part["type"])
+        n = len(types) - types.count(UNCODED)
+        for name in (*TYPES, *([UNCODED] if n < len(types) else [])):
+            share = 100 * types.count(name) / n if n and name != UNCODED else float("nan")
+            cell = {"benchmark": benchmark, "method": method, "type": name, "count": types.count(name)}
+            found.append({**cell, "n": n, "share": share, "coded_by": part["coded_by"].iloc[0]})
+    return pd.DataFrame(found, columns=["benchmark", "method", "type", "count", "n", "share", "coded_by"])
 
 
 def type_table(counts: pd.DataFrame) -> pd.DataFrame:
-    """`type_counts` as a table to read: a row a type, our counts by method, and the paper's shares beside them.
+    """`type_counts` to read: a row a type, our counts by method, and the paper's shares beside them.
 
-    Call it before ids are replaced by names.
+    `counts` holds ids, not names: the paper's figures are found by them.
     """
-    figures = load_reported("grse_skills").query("metric == 'skill_share'")
     reported = {
-        (row["benchmark"], row["category"], f"{row['method']} (reported)"): f"{row['value']:g} %, {row['model']}"
-        for row in figures.to_dict("records")
+        (r["benchmark"], r["category"], f"{NAMES.get(r['method'], r['method'])}, reported"): _figure(r)
+        for r in rows(load_reported("grse_skills"))
+        if r["metric"] == "skill_share"
     }
-    rows = []
-    for (benchmark, name), part in counts.groupby(["benchmark", "type"], sort=False):
-        ours = {row["method"]: _share(row) for row in part.to_dict("records")}
+    found = []
+    for (benchmark, name), part in groups(counts, "benchmark", "type"):
+        ours = {r["method"]: _share(r) for r in rows(part)}
         beside = {column: text for (b, t, column), text in reported.items() if (b, t) == (benchmark, name)}
-        rows.append({"benchmark": benchmark, "type": name, **ours, **beside})
-    return pd.DataFrame(rows)
+        found.append({"benchmark": benchmark, "type": name, **ours, **beside})
+    return pd.DataFrame(found)
+
+
+def _figure(row: Mapping) -> str:
+    return f"{row['value']:g} % ({row['model']})"
 
 
 def _share(row: Mapping) -> str:

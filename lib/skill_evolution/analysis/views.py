@@ -9,6 +9,7 @@ from importlib import metadata
 import pandas as pd
 from IPython.display import HTML
 
+from skill_evolution.benchmarks.base import Benchmark
 from skill_evolution.config import Config
 from skill_evolution.feedback import Credit, Feedback
 from skill_evolution.gate import GateResult
@@ -76,13 +77,21 @@ def _value(credit: Credit) -> str:
 def gate_table(result: GateResult, delta: float) -> pd.DataFrame:
     """One row a team that was validated: its score, the score it had to reach, and what became of it."""
     bar = None if result.base.mean is None else result.base.mean - delta
-    rows = [("before the update", result.base.mean, None, None)]
+    rows: list[tuple[str, float | None, float | None, str | None]] = [
+        ("before the update", result.base.mean, None, None)
+    ]
     for agent, outcome in result.outcomes.items():
         if outcome.score is not None:
             fate = "kept" if outcome.accepted else "rejected"
             rows.append((f"with the candidate of {agent}", outcome.score.mean, bar, fate))
     rows.append(("assembled", result.assembled.mean, None, "goes on"))
     return pd.DataFrame(rows, columns=["team", "mean reward", "needed", "outcome"])
+
+
+def issues_table(benchmarks: Iterable[Benchmark]) -> pd.DataFrame:
+    """One row a fault found in the data files: where, what is wrong, whether it was repaired or is only reported."""
+    rows = [(b.name, i.where, i.problem, i.action) for b in benchmarks for i in getattr(b, "issues", ())]
+    return pd.DataFrame(list(dict.fromkeys(rows)), columns=["benchmark", "where", "problem", "action"])
 
 
 def library_table(libraries: Libraries) -> pd.DataFrame:

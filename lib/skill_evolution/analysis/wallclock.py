@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, task_names
+from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, ratio_text, task_names
 from skill_evolution.config import Config
 from skill_evolution.models.ledger import Ledger, Timing
 from skill_evolution.runs import run_folder
@@ -51,10 +51,16 @@ def timelines(configs: Iterable[Config], *, root: Path | None = None) -> Iterato
 def phases(calls: Iterable[Timing]) -> list[tuple[str, list[Timing]]]:
     """Calls in order, cut where the loop waits for all calls of a phase; each with its stage.
 
-    A stage whose calls follow one another is one phase, but for the optimizer's: it aggregates first, then writes.
+    A stage's calls that follow one another are a phase, but for the optimizer's, which aggregates first, then writes.
     """
-    cut = groupby(calls, key=lambda call: (call.stage, call.purpose == "optimizer/aggregate"))
-    return [(stage, list(part)) for (stage, _), part in cut]
+    return [(place[0], list(part)) for place, part in groupby(calls, key=_place)]
+
+
+def _place(call: Timing) -> tuple[str, Sequence[str], bool]:
+    # Where no group is left for the critic, an iteration's rollouts follow the last one's. Greedy validation carries
+    # no iteration, but there are always rollouts between two.
+    iteration = () if call.stage == "validation" else call.sample_id.split("/")[2:3]
+    return call.stage, iteration, call.purpose == "optimizer/aggregate"
 
 
 def covered(calls: Iterable[Timing]) -> float:
@@ -99,8 +105,8 @@ def modelled(runs: Iterable[tuple[dict, list[Timing]]], speed: Speed, *, limits:
     rows = []
     for keys, calls in runs:
         for limit in limits:
-            seconds = dict.fromkeys(TRAINING, 0.0)
-            latency = dict.fromkeys(TRAINING, 0.0)
+            seconds: dict[str, float] = dict.fromkeys(TRAINING, 0.0)
+            latency = seconds.copy()
             for stage, phase in phases(calls):
                 seconds[stage] += makespan(chains(phase, speed), limit)
                 latency[stage] += sum(map(speed.seconds, phase))
@@ -148,9 +154,7 @@ def makespan(chains: Sequence[Chain], limit: int) -> float:
     return last
 
 
-def clock_ratios(
-    times: pd.DataFrame, column: str, *, method: str = "grse", baseline: str = "maskills"
-) -> pd.DataFrame:
+def clock_ratios(times: pd.DataFrame, column: str, *, method: str = "grse", baseline: str = "maskills") -> pd.DataFrame:
     """Wall clock of a method over its baseline's, by task (and limit): sums over the seeds, range over single seeds.
 
     Args:
@@ -161,8 +165,7 @@ def clock_ratios(
     """
     tables = []
     for limit, part in times.groupby("limit", sort=False) if "limit" in times else [(None, times)]:
-        sums = part.pivot_table(index=["task", "seed"], columns="method", values=column, aggfunc="sum", sort=False)
-        tables.append(ratio_by_task(sums, method, baseline).assign(limit=limit))
+        tables.append(ratio_by_task(part, column, method=method, baseline=baseline).assign(limit=limit))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -175,9 +178,11 @@ def time_table(times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
     """
     both = times.merge(model.rename(columns={"latency": "modelled latency"}), on=[*KEYS, "part"])
     columns = ["calls", "span", "covered", "latency", "seconds", "modelled latency"]
-    table = both.groupby(["method", "part"], sort=False)[columns].mean().reset_index()
-    whole = table.groupby("method", sort=False)[columns].sum().reset_index().assign(part="all of training")
-    table = pd.concat([table, whole], ignore_index=True).sort_values("method", kind="stable", ignore_index=True)
+    table = both.groupby(["method", "part"], sort=False, as_index=False)[columns].agg("mean")
+    whole = table.groupby("method", sort=False, as_index=False)[columns].agg("sum").assign(part="all of training")
+    table = pd.DataFrame(pd.concat([table, whole], ignore_index=True))
+    methods = list(dict.fromkeys(table["method"]))
+    table = table.sort_values("method", key=lambda m: m.map(methods.index), kind="stable", ignore_index=True)
     return pd.DataFrame(
         {
             "benchmark": table["method"],
@@ -190,3 +195,37 @@ def time_table(times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
             "modelled overlap": table["modelled latency"] / table["seconds"].where(table["seconds"] > 0),
         }
     )
+
+
+def clock_view(times: pd.DataFrame, model: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
+    """Ratios of wall clocks for reading: a row a task, measured and modelled; the paper's two ranges below.
+
+    Args:
+        times: from `measured`.
+        model: from `clock_ratios` of modelled times, of one limit.
+        reported: from `runtime.reported_ranges`.
+    """
+    columns = {
+        "first start to last end": clock_ratios(times, "span"),
+        "calls under way": clock_ratios(times, "covered"),
+        "modelled": model,
+    }
+    view = pd.DataFrame({"method": list(model["task"])})
+    for name, ratios in columns.items():
+        texts = {row["task"]: ratio_text(row) for row in ratios.to_dict("records")}
+        view[name] = [texts.get(task) for task in view["method"]]
+    said = [
+        {"method": f"reported, {row['source']}", "calls under way": f"{row['low']:.1f} to {row['high']:.1f}"}
+        for row in reported.query("metric == 'wall_clock'").to_dict("records")
+    ]
+    return pd.concat([view, pd.DataFrame(said)], ignore_index=True)
+
+
+def with_clock(ratios: pd.DataFrame, times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
+    """`runtime.token_ratios` and the ratios of wall clocks in one frame, for a figure; arguments as in `clock_view`.
+
+    The measured ratio is there where calls took time.
+    """
+    clocks = {"modelled wall clock": model, "measured wall clock": clock_ratios(times, "covered")}
+    there = [clock.assign(quantity=name) for name, clock in clocks.items() if clock["ratio"].notna().to_numpy().any()]
+    return pd.concat([ratios, *there], ignore_index=True).drop(columns="limit")

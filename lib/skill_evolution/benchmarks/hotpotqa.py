@@ -167,7 +167,7 @@ def load_hotpotqa(
             f"n_validation={n_validation}, n_test={n_test} and offset={offset} need {needed}: set smaller numbers"
         )
     if reader.issues:
-        logger.warning("%s: %d faults in the data, see `issues`", path.name, len(reader.issues))
+        logger.info("%s: %d faults in the data, see `issues`", path.name, len(reader.issues))
     left = iter(questions[offset:])
     return QuestionSet(
         name="hotpotqa",

@@ -225,7 +225,7 @@ def load_locomo(
     path = Path(path)
     splits, issues = _read(path)
     if issues:
-        logger.warning("%s: %d faults in the data, see `issues`", path.name, len(issues))
+        logger.info("%s: %d faults in the data, see `issues`", path.name, len(issues))
     return QuestionSet(
         name="locomo",
         splits={

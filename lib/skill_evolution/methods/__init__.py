@@ -9,8 +9,11 @@ from skill_evolution.config import Config, ConfigError, check_keys
 from skill_evolution.critic import GroupCritic
 from skill_evolution.evolution import Evolution, Models, evolve
 from skill_evolution.methods.maskills import TrajectoryCritic
+from skill_evolution.methods.single import BASELINES, applicable
+from skill_evolution.rollouts import run_all
 from skill_evolution.runs import Run
-from skill_evolution.teams import Team
+from skill_evolution.summaries import check_splits, write_predictions, write_summary
+from skill_evolution.teams import Call, Team
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,31 @@ async def empty(experiment: Experiment) -> dict[str, Any]:
     return await _evolve(replace(experiment, config=experiment.config.model_copy(update={"iterations": 0})))
 
 
-METHODS: Mapping[str, Method] = {"grse": grse, "maskills": maskills, "empty": empty}
+async def single(experiment: Experiment) -> dict[str, Any]:
+    """A single-model baseline, by the config's method: no team and no training, only the test.
+
+    Raises:
+        ConfigError: full_context on HotpotQA.
+        DataError: there are no test questions.
+    """
+    config, benchmark, run = experiment.config, experiment.benchmark, experiment.run
+    if not applicable(config.method, config.benchmark):
+        raise ConfigError(
+            f"method: {config.method} is not applicable to {config.benchmark}: all baselines see all passages there; "
+            "take direct, or the benchmark locomo"
+        )
+    check_splits(benchmark, ("test",))
+    call = Call(experiment.models.actor, config.test_sampling.sampling(), f"test/seed{config.seed}")
+    trajectories = await run_all(BASELINES[config.method], benchmark, benchmark.splits["test"], {}, call)
+    return write_summary(run, write_predictions(run.folder, benchmark, trajectories))
+
+
+METHODS: Mapping[str, Method] = {
+    "grse": grse,
+    "maskills": maskills,
+    "empty": empty,
+    **dict.fromkeys(BASELINES, single),
+}
 
 
 def method_named(name: str) -> Method:

@@ -190,9 +190,7 @@ class Ledger:
 
     def timeline(self) -> list[Timing]:
         """Every completed call in the order in which they were recorded; the stage is as in `usage`."""
-        query = (
-            "SELECT purpose, sample_id, started, latency, prompt_tokens, completion_tokens FROM calls ORDER BY id"
-        )
+        query = "SELECT purpose, sample_id, started, latency, prompt_tokens, completion_tokens FROM calls ORDER BY id"
         return [Timing(row[1].split("/", 1)[0], *row) for row in self._database.execute(query)]
 
     def messages(self, sample_id: str) -> list[Message]:

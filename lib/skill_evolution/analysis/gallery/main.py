@@ -32,7 +32,7 @@ def _methods(frame: pd.DataFrame) -> list[str]:
 def f1_by_category(main: pd.DataFrame) -> Figure:
     """Points with intervals, methods side by side."""
     return by_benchmark(
-        main[main["metric"] == "f1"],
+        main.query("metric == 'f1'"),
         "Token F1 by category",
         lambda part, ax, name: figures.plot_methods(part, ax, label=f"{name}: F1 [%]", methods=_methods(main)),
     )

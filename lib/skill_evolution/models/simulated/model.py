@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import cache
 
 from skill_evolution.models.base import Completion, ModelError, Request
-from skill_evolution.models.simulated import actor
+from skill_evolution.models.simulated import actor, alone
 from skill_evolution.models.simulated.chance import Chance
 
 CONTEXT_LENGTH = 65_536
@@ -20,8 +20,9 @@ class SimulatedReader:
     """A rule-following reader: text in, text out, a function of (messages, sampling, sample_id) only.
 
     It sees no `purpose`, no file and no gold answer outside the messages. A system message that starts with
-    "# Task: TITLE" goes to the critic or the optimizer, any other one to the acting agents. Tokens are counted as a
-    quarter of the characters (our choice; it has no tokenizer).
+    "# Task: TITLE" goes to the critic or the optimizer, any other one to the acting agents. A user message alone is
+    answered if it states a form of reply (the single-model baselines). Tokens are counted as a quarter of the
+    characters (our choice; it has no tokenizer).
 
     Args:
         name: Enters the ledger's key.
@@ -67,10 +68,12 @@ class SimulatedReader:
 
 def _reply(request: Request) -> str:
     messages = request.messages
+    chance = Chance(request.sample_id, request.sampling.temperature)
+    if alone.offered(messages):
+        return alone.reply(messages[0].content, chance)
     if not messages or messages[0].role != "system":
         first = messages[0].role if messages else "nothing"
         raise ModelError(f"simulated reader: the first message must be a system message, got {first}")
-    chance = Chance(request.sample_id, request.sampling.temperature)
     system = messages[0].content
     if not system.startswith(_TASK):
         return actor.reply(messages, chance)

@@ -33,6 +33,11 @@ def step(query: Query, messages: Sequence[Message], brief: Brief, policy: Policy
     return None, _selected(query, hits, near, brief.limit, policy)
 
 
+def scan(query: Query, lines: Sequence[Line], limit: int, policy: Policy) -> list[Line]:
+    """The turns that a searcher would hand over if every turn that shares a word with the question were found."""
+    return _selected(query, [line for line in lines if overlap(query, line.text) > 0], list(lines), limit, policy)
+
+
 def search_terms(query: Query) -> tuple[str, ...]:
     """What can be searched for: names other than the question's subject first, then keywords, longest first."""
     subjects = {name for pair in _SUBJECT.findall(query.text) for name in pair if name} or set(query.names[:1])

@@ -1,0 +1,139 @@
+"""Sweeps of GRSE's settings on one library for all LoCoMo categories: their configs, and tidy frames from their runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skill_evolution.analysis.ablations import locomo_grid, signed, training
+from skill_evolution.analysis.statistics import AVERAGE, mean_interval, paired_difference
+from skill_evolution.config import Config
+from skill_evolution.experiments import predictions
+
+FIELDS = {
+    "group_size": "group size G",
+    "gate_delta": "gate tolerance δ",
+    "induction_support": "support for induction",
+}
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """Runs of the full method on the mixed library with one field set to a value; `own` marks the profile's value."""
+
+    field: str
+    value: float
+    own: bool
+    configs: tuple[Config, ...]
+
+
+def sweep_grid(
+    profile: str = "demo",
+    *,
+    sweeps: Mapping[str, Sequence[float]],
+    seeds: Sequence[int] = (0, 1, 2),
+    locomo_path: Path | str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> list[SweepPoint]:
+    """One point a field and value, with the other fields as in the profile; the profile's own value is always there.
+
+    Args:
+        profile: a profile's name or file.
+        sweeps: values by the field of Config that is set to them.
+        seeds: one run each.
+        locomo_path: a real LoCoMo file.
+        overrides: fields of Config for all runs.
+    """
+
+    def mixed(**changed: Any) -> tuple[Config, ...]:
+        fields = {**(overrides or {}), **changed}
+        return tuple(
+            c
+            for c in locomo_grid(profile, seeds=seeds, locomo_path=locomo_path, overrides=fields)
+            if c.category is None
+        )  # fmt: skip
+
+    own = mixed()
+    points = []
+    for field, values in sweeps.items():
+        own_value = getattr(own[0], field)
+        for value in sorted({*values, own_value}):
+            configs = own if value == own_value else mixed(**{field: value})
+            points.append(SweepPoint(field, value, value == own_value, configs))
+    return points
+
+
+def fewer(questions: int | None) -> dict[str, int]:
+    """Fields of Config for so many training and validation questions; none for None."""
+    return {} if questions is None else {"n_train": questions, "n_validation": questions}
+
+
+def sweep_configs(points: Sequence[SweepPoint]) -> list[Config]:
+    """The configs of all points, those with the profile's own values once."""
+    own = next((point.configs for point in points if point.own), ())
+    return [*own, *(config for point in points if not point.own for config in point.configs)]
+
+
+def sweep_table(points: Sequence[SweepPoint], *, rng: np.random.Generator, root: Path | None = None) -> pd.DataFrame:
+    """F1 (mean of the categories), its difference to the profile's own value, skills and tokens, a row a point.
+
+    Returns:
+        field, value, own, mean, low, high (percent), difference, difference_low, difference_high (points), p_value,
+        n, n_seeds, n_missing, interval, and the columns of `training_table` that describe training.
+    """
+    own = {p.field: predictions(p.configs, root=root) for p in points if p.own}
+    return pd.DataFrame([_sweep_row(point, own[point.field], rng, root) for point in points])
+
+
+def _sweep_row(point: SweepPoint, own: pd.DataFrame, rng: np.random.Generator, root: Path | None) -> dict[str, Any]:
+    rows = predictions(point.configs, root=root)
+    estimate = mean_interval(rows, "f1", rng=rng, by_category=True)
+    row: dict[str, Any] = {"field": point.field, "value": point.value, "own": point.own, "category": AVERAGE}
+    row |= {name: 100 * getattr(estimate, name) for name in ("mean", "low", "high")}
+    row |= {name: getattr(estimate, name) for name in ("n", "n_seeds", "n_missing", "interval")}
+    if not point.own:
+        paired = paired_difference(rows, own, "f1", rng=rng, by_category=True)
+        row |= {"difference": 100 * paired.difference, "p_value": paired.p_value}
+        row |= {"difference_low": 100 * paired.low, "difference_high": 100 * paired.high}
+    return row | training(point.configs, root=root)
+
+
+def value_text(field: str, value: float) -> str:
+    """A swept value as tables and figures show it: a gate that tolerates a loss of 1 refuses nothing."""
+    return "none" if field == "gate_delta" and value >= 1 else f"{value:g}"
+
+
+def sweep_view(table: pd.DataFrame) -> pd.DataFrame:
+    """A `sweep_table` for reading: a group a field, "mean [low, high]" in the cells."""
+    cells = table.to_dict("records")
+    return pd.DataFrame(
+        {
+            "benchmark": [FIELDS.get(c["field"], c["field"]) for c in cells],
+            "method": [value_text(c["field"], c["value"]) + (" (usual)" if c["own"] else "") for c in cells],
+            "F1, average of categories [%]": [_with_interval(c["mean"], c["low"], c["high"]) for c in cells],
+            "minus the usual setting [points]": [
+                None
+                if c["own"]
+                else signed({name: c[f"difference{end}"] for name, end in _ENDS.items()})
+                for c in cells
+            ],
+            "p_value": table.get("p_value"),
+            "changes": table["changes"],
+            "skills at the end": table["skills at the end"],
+            "tokens of training [millions]": table["tokens of training [millions]"],
+            "seeds": table["n_seeds"],
+            "n": table["n"],
+            "missing": table["n_missing"],
+            "interval": table["interval"],
+        }
+    )  # fmt: skip
+
+
+_ENDS = {"difference": "", "low": "_low", "high": "_high"}
+
+
+def _with_interval(mean: float, low: float, high: float) -> str:
+    return f"{mean:.1f}" if np.isnan(low) else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
