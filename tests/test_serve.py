@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_vllm
+import nbformat
 import pytest
 import toy
 from stub_server import Reply, StubServer
@@ -23,6 +24,7 @@ from skill_evolution.config import Config, ConfigError, ModelConfig, ServeConfig
 from skill_evolution.experiments import train
 from skill_evolution.models import guard, serve, smollm2, vllm_environment
 from skill_evolution.models.vllm_environment import ServeError
+from skill_evolution.notebooks import run_notebooks
 
 
 @pytest.fixture
@@ -218,7 +220,7 @@ def test_the_cpu_profiles_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options["--model"] == "/cache/model"
     assert options["--served-model-name"] == "SmolLM2-135M-Instruct"
     assert (options["--host"], options["--port"]) == ("127.0.0.1", "8010")
-    assert (options["--dtype"], options["--max-model-len"]) == ("float32", "8192")
+    assert (options["--dtype"], options["--max-model-len"]) == ("float32", "4096")
     structured = {"backend": "xgrammar", "disable_any_whitespace": True}
     assert json.loads(options["--structured-outputs-config"]) == structured
     assert {"--enable-prefix-caching", "--enforce-eager"} <= set(command)
@@ -374,3 +376,22 @@ def test_a_run_has_its_model_served_and_a_finished_one_needs_none(fake: Path) ->
     assert started == 2
     assert not any(alive(pid) for pid in processes(fake))
     assert train(settings, **options) == summary
+
+
+def test_the_notebook_runner_has_the_profiles_model_served_meanwhile(fake: Path) -> None:
+    actor = model()
+    profile = fake / "mine.yaml"
+    profile.write_text(json.dumps({"extends": "demo", "actor": actor.model_dump()}), encoding="utf-8")
+    cells = [
+        nbformat.v4.new_code_cell('profile: str = ""\noverrides: dict = {}', metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(
+            "from skill_evolution.config import load_config\n"
+            "from skill_evolution.models.serve import served\n"
+            'assert served(load_config(profile).actor.base_url) == ["tiny"]'
+        ),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), fake / "asks.ipynb")
+    (outcome,) = run_notebooks(profile=str(profile), results=fake / "results", folder=fake)
+    assert outcome.error is None
+    assert len(processes(fake)) == 2
+    assert not any(alive(pid) for pid in processes(fake))

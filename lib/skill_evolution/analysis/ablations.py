@@ -48,7 +48,7 @@ def ablation_grid(
     """
     check_keys(variants, VARIANTS, where="variants")
     options = {"seeds": seeds, "locomo_path": locomo_path}
-    grid = {FULL: _locomo(profile, overrides=overrides or {}, **options)}
+    grid = {FULL: locomo_grid(profile, overrides=overrides or {}, **options)}
     for name in variants:
         configs = locomo_grid(profile, overrides={**(overrides or {}), **VARIANTS[name]}, **options)
         grid[name] = [c for c in configs if (c.category is None) == (name in ON_MIXED)]

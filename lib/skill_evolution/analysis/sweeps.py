@@ -1,4 +1,4 @@
-"""Sweeps of GRSE's settings on one library for all LoCoMo categories: their configs, and tidy frames from their runs."""
+"""Sweeps of GRSE's settings on one mixed LoCoMo library: their configs, and tidy frames from their runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

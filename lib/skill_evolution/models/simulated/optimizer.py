@@ -149,7 +149,7 @@ def write_skill(system: str, user: str, chance: Chance) -> str:
 
 def _skill(key: str, pattern: PatternText, chance: Chance) -> str:
     risk = overshoot_risk(pattern.questions) if key in OVERSHOOTS else 0.0
-    chosen = chance.pick("write", [key, OVERSHOOTS.get(key, key)], [1 - risk, risk])
+    chosen = chance.pick(f"write/{key}", [key, OVERSHOOTS.get(key, key)], [1 - risk, risk])
     return _written(chosen.replace("_", "-"), pattern, DIRECTIVES[chosen].text)
 
 
