@@ -83,7 +83,7 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
     async def endless() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:
-            await asyncio.Event().wait()
+            await asyncio.wait_for(asyncio.Event().wait(), 20)  # a lost signal fails the test, it does not hang it
         finally:
             ended.set()
 
@@ -91,10 +91,12 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
         run_sync(endless())
 
     loop = asyncio.new_event_loop()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is born with it ignored
     try:
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(cell())  # not asyncio.run, which has a handler of its own for the signal
     finally:
+        signal.signal(signal.SIGINT, before)
         loop.close()
     assert ended.is_set()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("skill-evolution")]

@@ -223,7 +223,7 @@ def test_the_cpu_profiles_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (options["--dtype"], options["--max-model-len"]) == ("float32", "4096")
     structured = {"backend": "xgrammar", "disable_any_whitespace": True}
     assert json.loads(options["--structured-outputs-config"]) == structured
-    assert {"--enable-prefix-caching", "--enforce-eager"} <= set(command)
+    assert {"--enable-prefix-caching", "--enforce-eager", "--no-enable-chunked-prefill"} <= set(command)
 
 
 def test_the_paper_profiles_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_the_paper_profiles_command(monkeypatch: pytest.MonkeyPatch) -> None:
     options = dict(pairwise(command))
     assert (options["--model"], options["--tensor-parallel-size"]) == ("Qwen/Qwen3.8-27B", "2")
     assert options["--max-model-len"] == "65536"
-    assert "--enforce-eager" not in command
+    assert not {"--enforce-eager", "--no-enable-chunked-prefill"} & set(command)
 
 
 def test_further_arguments_come_last() -> None:

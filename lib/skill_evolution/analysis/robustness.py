@@ -1,7 +1,8 @@
-"""Robustness to planted skills: runs from perturbed libraries, credit signs, what became of each skill (paper 5.3, C).
+"""Robustness to planted skills: runs from perturbed libraries, what each skill was credited and became (paper 5.3, C).
 
 A folder of planted libraries holds `truth.csv` (agent, skill, truth) and, for a benchmark, `<benchmark>/perturbed` and
-`<benchmark>/helpful_only`, each with one library folder an agent. A planted skill is followed by its id.
+`<benchmark>/helpful_only`, each with one library folder an agent. A planted skill is followed by its id, so that it is
+told apart from one that took over its name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,34 +13,38 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
 
 from skill_evolution import paths
-from skill_evolution.analysis.statistics import LEVEL
 from skill_evolution.config import Config, load_config
+from skill_evolution.experiments import predictions
 from skill_evolution.feedback import Credit, collapse
 from skill_evolution.runs import read_jsonl, run_folder
 from skill_evolution.skills import Skill, SkillLibrary, load_library
 
 PLANTED = paths.ROOT / "data" / "planted"
-SIGNS = {"helpful": 1, "harmful": -1, "irrelevant": 0}
-START, HELPFUL = "perturbed start", "helpful skills only"
-FATES = ("kept", "repaired", "merged", "pruned")
+TRUTHS = {"helpful": 1, "harmful": -1, "irrelevant": 0}
+START, HELPFUL = "perturbed", "helpful_only"
+COLUMNS = ["method", "seed", "agent", "skill", "truth", "iteration", "credit", "utility", "as_planted", "fate"]
 
 
-def load_truth(folder: Path = PLANTED) -> pd.DataFrame:
+def load_truth(folder: Path | str | None = None, *, benchmark: str = "locomo") -> pd.DataFrame:
     """What each planted skill is: the columns agent, skill, truth (helpful, harmful or irrelevant).
 
     Raises:
-        ValueError: a truth is none of these, or a skill stands twice; names the file and the value.
+        ValueError: a truth is none of these, or the skills are not those of the libraries; names file and skill.
     """
+    folder = Path(folder or PLANTED)
     path = folder / "truth.csv"
     truth = pd.read_csv(path)
-    if unknown := sorted(set(truth["truth"]) - set(SIGNS)):
-        raise ValueError(f"{path}: truth {unknown[0]!r}; it must be one of {', '.join(SIGNS)}")
-    if truth.duplicated(["agent", "skill"]).any():
-        twice = truth.loc[truth.duplicated(["agent", "skill"])].iloc[0]
-        raise ValueError(f"{path}: {twice['agent']}'s skill {twice['skill']!r} stands twice")
+    if unknown := sorted(set(truth["truth"]) - set(TRUTHS)):
+        raise ValueError(f"{path}: truth {unknown[0]!r}; it must be one of {', '.join(TRUTHS)}")
+    helpful = truth.query("truth == 'helpful'")
+    for library, wanted in ((START, truth), (HELPFUL, helpful)):
+        named = sorted(f"{agent}/{skill}" for agent, skill in zip(wanted["agent"], wanted["skill"], strict=True))
+        there = sorted("/".join(p.parts[-3:-1]) for p in (folder / benchmark / library).glob("*/*/SKILL.md"))
+        if named != there:
+            odd = sorted(set(named) ^ set(there)) or named
+            raise ValueError(f"{path}: {odd[0]} must stand once there and in {folder / benchmark / library}")
     return truth
 
 
@@ -48,30 +53,51 @@ def planted_grid(
     *,
     methods: Sequence[str] = ("maskills", "grse"),
     seeds: Sequence[int] = tuple(range(20)),
-    category: str | None = "single_hop",
     locomo_path: Path | str | None = None,
     planted: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Config]]:
-    """The runs by name: the team as it is planted, with the helpful skills only, and each method from the planted.
+    """The runs by name, on LoCoMo's single-hop questions (paper C).
 
-    The two untrained teams are tested once where the test is greedy: no seed enters there.
+    START is the team as it is planted, HELPFUL the one with the helpful skills only; neither is trained, and where the
+    test is greedy one run of each is enough, for no seed enters it. Then each method, trained from the planted
+    libraries and tested after every iteration.
     """
     folder = Path(planted or PLANTED) / "locomo"
-    common = {"benchmark": "locomo", "category": category, "data_path": locomo_path, **(overrides or {})}
+    common = {"benchmark": "locomo", "category": "single_hop", "data_path": locomo_path, **(overrides or {})}
 
-    def runs(method: str, library: str, some: Sequence[int], **fields: Any) -> list[Config]:
+    def runs(method: str, library: str, **fields: Any) -> list[Config]:
         fields = {**common, "method": method, "start_libraries": folder / library, **fields}
-        return [load_config(profile, **fields, seed=seed) for seed in some]
+        return [load_config(profile, **fields, seed=seed) for seed in seeds]
 
-    greedy = runs("empty", "perturbed", seeds[:1])[0].test_sampling.temperature == 0
-    untrained = seeds[:1] if greedy else seeds
-    trained = {name: runs(name, "perturbed", seeds, test_every_iteration=True) for name in methods}
+    untrained = {library: runs("empty", library) for library in (START, HELPFUL)}
     return {
-        START: runs("empty", "perturbed", untrained),
-        HELPFUL: runs("empty", "helpful_only", untrained),
-        **trained,
-    }
+        **{name: configs[:1] if configs[0].test_sampling.temperature == 0 else configs
+           for name, configs in untrained.items()},
+        **{method: runs(method, START, test_every_iteration=True) for method in methods},
+    }  # fmt: skip
+
+
+def final_answers(grid: Mapping[str, Sequence[Config]], *, root: Path | None = None) -> pd.DataFrame:
+    """Test answers at the end, one row an answer: `experiments.predictions` with the runs' name as `method`."""
+    parts = [predictions(configs, root=root).assign(method=name) for name, configs in grid.items()]
+    return _one_category(pd.concat(parts, ignore_index=True))
+
+
+def answers_by_iteration(configs: Sequence[Config], *, root: Path | None = None) -> pd.DataFrame:
+    """Test answers after every iteration, one row an answer, with the column iteration (from 1)."""
+    parts = []
+    for config in configs:
+        for number in range(1, config.iterations + 1):
+            path = run_folder(config, root=root) / "iterations" / str(number) / "predictions.jsonl"
+            run = {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all"}
+            parts.append(pd.DataFrame(read_jsonl(path)).assign(**run, seed=config.seed, iteration=number))
+    return _one_category(pd.concat(parts, ignore_index=True))
+
+
+def _one_category(answers: pd.DataFrame) -> pd.DataFrame:
+    """All questions under the name of what was trained on: here they aren't looked at apart."""
+    return answers.assign(category=answers["trained_on"])
 
 
 @dataclass(frozen=True)
@@ -86,33 +112,40 @@ class _Step:
 
 
 def follow(configs: Sequence[Config], truth: pd.DataFrame, *, root: Path | None = None) -> pd.DataFrame:
-    """Each planted skill over the iterations of each run that it was in the library for.
+    """Each planted skill of each run, over the iterations for which it was in the library.
+
+    Args:
+        configs: finished runs that started from planted libraries.
+        truth: as `load_truth` gives it.
+        root: folder of the run folders.
 
     Returns:
         One row a run, skill and iteration: method, seed, agent, skill, truth, iteration; `credit` is the mean credit
-        over the iteration's questions (NaN where there was none), `utility` the utility that the operators found;
-        `as_planted` tells whether the iteration ran with the planted text, `fate` is what the skill had come to at
-        the iteration's end: kept, repaired (its text was edited), merged or pruned.
+        over the iteration's questions (NaN where there was none) and `utility` what the operators then found, so the
+        iteration that removes a skill is included; `as_planted` tells whether the iteration ran with the planted text,
+        and `fate` what the skill had come to at the iteration's end: kept, repaired (its body was edited), merged or
+        pruned.
     """
     rows = [
         {"method": config.method, "seed": config.seed, "agent": agent, "skill": name, "truth": kind, **row}
         for config in configs
         for steps in [list(_steps(config, run_folder(config, root=root)))]
-        for agent, name, kind in truth[["agent", "skill", "truth"]].itertuples(index=False)
+        for agent, name, kind in zip(truth["agent"], truth["skill"], truth["truth"], strict=True)
         for row in _followed(steps, agent, name, config.utility_momentum)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _steps(config: Config, folder: Path) -> Iterator[_Step]:
-    assert config.start_libraries is not None
+    if config.start_libraries is None:
+        raise ValueError(f"{folder}: this run started empty; nothing was planted")
     agents = sorted(path.name for path in (folder / "libraries").iterdir())
     before = {agent: load_library(config.start_libraries / agent, agent) for agent in agents}
     for number in range(1, config.iterations + 1):
         place = folder / "iterations" / str(number)
         after = {agent: load_library(place / "libraries" / agent, agent) for agent in agents}
-        feedback = read_jsonl(place / "feedback.jsonl")
-        yield _Step(number, before, after, _mean_credits(feedback), read_jsonl(place / "edits.jsonl"))
+        credits = _mean_credits(read_jsonl(place / "feedback.jsonl"))
+        yield _Step(number, before, after, credits, read_jsonl(place / "edits.jsonl"))
         before = after
 
 
@@ -127,69 +160,39 @@ def _mean_credits(feedback: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str]
 
 def _followed(steps: Sequence[_Step], agent: str, name: str, momentum: float) -> Iterator[dict[str, Any]]:
     planted = steps[0].before[agent].get(name) if steps else None
-    if planted is None:
-        return
     skill: Skill | None = planted
     for step in steps:
+        if planted is None or skill is None:
+            return
         credit = step.credits.get((agent, skill.name))
         utility = skill.utility if credit is None else momentum * skill.utility + (1 - momentum) * credit
         as_planted = skill.body == planted.body
         skill = next((s for s in step.after[agent] if s.id == planted.id), None)
-        fate = _fate(step, agent, name) if skill is None else "kept" if skill.body == planted.body else "repaired"
         yield {
             "iteration": step.number,
             "credit": np.nan if credit is None else credit,
             "utility": utility,
             "as_planted": as_planted,
-            "fate": fate,
+            "fate": _fate(step, agent, planted, skill),
         }
-        if skill is None:
-            return
 
 
-def _fate(step: _Step, agent: str, name: str) -> str:
-    """Why a skill is gone: nothing but these two operators takes one out of a library."""
+def _fate(step: _Step, agent: str, planted: Skill, now: Skill | None) -> str:
+    """What a skill has come to. Nothing but pruning and consolidation takes one out of a library."""
+    if now is not None:
+        return "kept" if now.body == planted.body else "repaired"
     pruned = {change["skill"] for change in step.changes if (change["agent"], change["operator"]) == (agent, "prune")}
-    return "pruned" if name in pruned else "merged"
+    return "pruned" if planted.name in pruned else "merged"
 
 
-def outcomes(followed: pd.DataFrame) -> pd.DataFrame:
-    """One row a run and planted skill: its fate, the iteration of it, and the sign of its utility against the truth.
-
-    The sign is that of the utility after the last iteration that ran with the planted text: what a repaired skill
-    earns later is not the planted one's. A skill that was never credited has sign 0. An irrelevant skill has no right
-    sign (`right` is null).
-    """
-    keys = ["method", "seed", "agent", "skill", "truth"]
-    last = followed.groupby(keys, sort=False).last()[["fate", "iteration"]]
-    planted = followed[followed["as_planted"]].groupby(keys, sort=False).last()["utility"]
-    frame = last.join(planted).reset_index()
-    wanted = frame["truth"].map(SIGNS)
-    sign = np.sign(frame["utility"]).astype(int)
-    right = (sign == wanted).astype("boolean").mask(wanted == 0)
-    return frame.assign(sign=sign, right=right)
-
-
-def share(successes: int, n: int) -> dict[str, Any]:
-    """A share in percent with its exact (Clopper-Pearson) binomial interval."""
-    interval = binomtest(successes, n).proportion_ci(LEVEL, method="exact")
-    return {"share": 100 * successes / n, "low": 100 * interval.low, "high": 100 * interval.high, "n": n}
-
-
-def sign_rates(found: pd.DataFrame) -> pd.DataFrame:
-    """Share of runs in which a planted skill has the right sign, and in which all of a run's have ("all").
-
-    Returns:
-        The columns method, agent, skill, truth, share, low, high (percent), n (runs).
-    """
-    signed = found[found["right"].notna()].astype({"right": bool})
-    rows = [
-        {**dict(zip(["method", "agent", "skill", "truth"], key, strict=True)), **share(int(part.sum()), len(part))}
-        for key, part in signed.groupby(["method", "agent", "skill", "truth"], sort=False)["right"]
-    ]
-    whole = signed.groupby(["method", "seed"], sort=False)["right"].all()
-    for method, part in whole.groupby("method", sort=False):
-        rows.append(
-            {"method": method, "agent": "all", "skill": "all", "truth": "", **share(int(part.sum()), len(part))}
-        )
-    return pd.DataFrame(rows)
+def planted_table(config: Config, truth: pd.DataFrame) -> pd.DataFrame:
+    """One row a planted skill: agent, truth, skill, and its text as the agent sees it."""
+    if config.start_libraries is None:
+        raise ValueError("a config without start_libraries has nothing planted")
+    libraries = {agent: load_library(config.start_libraries / agent, agent) for agent in truth["agent"].unique()}
+    found = []
+    for agent, name, kind in zip(truth["agent"], truth["skill"], truth["truth"], strict=True):
+        skill = next(s for s in libraries[agent] if s.name == name)
+        line = {"agent": agent.replace("_", " "), "truth": kind, "skill": name}
+        found.append({**line, "description": skill.description, "body": skill.body})
+    return pd.DataFrame(found)

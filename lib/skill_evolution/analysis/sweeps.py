@@ -71,6 +71,11 @@ def fewer(questions: int | None) -> dict[str, int]:
     return {} if questions is None else {"n_train": questions, "n_validation": questions}
 
 
+def trained_with(config: Config) -> str:
+    """The number of training questions in words, for titles."""
+    return "all training questions" if config.n_train is None else f"{config.n_train} training questions"
+
+
 def sweep_configs(points: Sequence[SweepPoint]) -> list[Config]:
     """The configs of all points, those with the profile's own values once."""
     own = next((point.configs for point in points if point.own), ())
@@ -81,8 +86,8 @@ def sweep_table(points: Sequence[SweepPoint], *, rng: np.random.Generator, root:
     """F1 (mean of the categories), its difference to the profile's own value, skills and tokens, a row a point.
 
     Returns:
-        field, value, own, mean, low, high (percent), difference, difference_low, difference_high (points), p_value,
-        n, n_seeds, n_missing, interval, and the columns of `training_table` that describe training.
+        field, value, own, trained_with, mean, low, high (percent), difference, difference_low, difference_high
+        (points), p_value, n, n_seeds, n_missing, interval, and the columns of `training_table` that describe training.
     """
     own = {p.field: predictions(p.configs, root=root) for p in points if p.own}
     return pd.DataFrame([_sweep_row(point, own[point.field], rng, root) for point in points])
@@ -92,6 +97,7 @@ def _sweep_row(point: SweepPoint, own: pd.DataFrame, rng: np.random.Generator, r
     rows = predictions(point.configs, root=root)
     estimate = mean_interval(rows, "f1", rng=rng, by_category=True)
     row: dict[str, Any] = {"field": point.field, "value": point.value, "own": point.own, "category": AVERAGE}
+    row["trained_with"] = trained_with(point.configs[0])
     row |= {name: 100 * getattr(estimate, name) for name in ("mean", "low", "high")}
     row |= {name: getattr(estimate, name) for name in ("n", "n_seeds", "n_missing", "interval")}
     if not point.own:

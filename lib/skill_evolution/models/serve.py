@@ -39,6 +39,10 @@ logger = logging.getLogger(__name__)
 START_TIMEOUT = 1800.0
 """Seconds that a server may take to get healthy: a 27B model is downloaded and compiled."""
 POLL = 0.25
+CPU_ARGUMENTS = (
+    "--enforce-eager",  # compiling costs minutes at each start and gains nothing on a CPU
+    "--no-enable-chunked-prefill",  # vLLM 0.32's engine dies of a seeded request whose prompt is taken in parts (seen)
+)
 TAIL = 40
 """Lines of the log that an error shows."""
 _LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy has no business with this machine
@@ -187,7 +191,7 @@ def command(model: ModelConfig, serve: ServeConfig, python: Path, weights: str) 
         "--enable-prefix-caching", "--enable-prompt-tokens-details",
         "--structured-outputs-config", json.dumps(structured),
         "--disable-uvicorn-access-log",
-        *([] if has_gpu() else ["--enforce-eager"]),  # compiling costs minutes at each start and gains nothing on a CPU
+        *([] if has_gpu() else CPU_ARGUMENTS),
         *serve.arguments,
     ]  # fmt: skip
 

@@ -64,15 +64,16 @@ def sweeps(table: pd.DataFrame) -> Figure:
     """A panel a field; the usual value is filled, the others are open."""
     fields = list(dict.fromkeys(table["field"]))
     figure, axes = figures.new_figure(width="page", height=2.6, columns=len(fields))
+    low, high = (float(ends) for ends in (table[["low", "mean"]].min().min(), table[["high", "mean"]].max().max()))
     for ax, field in zip(axes, fields, strict=True):
         part = table.query("field == @field").reset_index(drop=True)
         _sweep(part, ax)
         ax.set_xlabel(FIELDS.get(str(field), str(field)))
-        ax.sharey(axes[0])
+        ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     axes[0].set_ylabel("F1, average of categories [%]")
     axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     figure.supxlabel(figures.interval_note(table.assign(method=table["field"])).replace("\n", " "), size=6)
-    figure.suptitle(title_of(table, "Settings of GRSE, one mixed LoCoMo library"))
+    figure.suptitle(title_of(table, f"Settings of GRSE, one mixed LoCoMo library, {table['trained_with'].iloc[0]}"))
     return figure
 
 

@@ -1,0 +1,119 @@
+"""Figures of 03_robustness."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from skill_evolution.analysis import figures
+from skill_evolution.analysis.frames import groups, rows, where
+from skill_evolution.analysis.gallery import drawing, title_of
+from skill_evolution.analysis.gallery.main import METHODS
+from skill_evolution.analysis.planted_signs import READINGS
+
+_ROWS = 2
+
+
+@drawing(
+    "03_utility",
+    "03_utility",
+    "03_reported_utility",
+    alt="Utility of each planted skill by iteration, for each method, as long as it has its planted text",
+)
+def utility(curves: pd.DataFrame, reported: pd.DataFrame) -> Figure:
+    """One panel a skill: mean and range over the runs in which it still has the planted text, n at the points."""
+    panels = list(groups(curves, "skill", "truth"))
+    columns = int(np.ceil(len(panels) / _ROWS))
+    figure = Figure(figsize=(figures.WIDTHS["page"], 3.9), layout="constrained")
+    axes = list(figure.subplots(_ROWS, columns, sharex=True, sharey=True, squeeze=False).flat)
+    for ax, ((skill, truth), part) in zip(axes, panels, strict=False):
+        _utility_panel(ax, part)
+        crosses = where(reported, reported["skill"] == skill)
+        ax.plot(crosses["iteration"], crosses["utility"], "x", color="black", markersize=5)
+        ax.set_title(f"{skill} ({truth})")
+    for ax in axes[len(panels) :]:
+        ax.set_axis_off()
+    for ax in axes[::columns]:
+        ax.set_ylabel("utility")
+    figure.supxlabel("iteration (mean and range over the runs in which the text is still the planted one; n beside it)")
+    _legend(figure, axes[0], crosses=not reported.empty)
+    figure.suptitle(title_of(curves, "Utility of the planted skills"))
+    return figure
+
+
+def _utility_panel(ax: Axes, part: pd.DataFrame) -> None:
+    ax.axhline(0, color="0.4", linewidth=0.8)
+    for index, method in enumerate(METHODS):
+        own = where(part, part["method"] == method)
+        if own.empty:
+            continue
+        shift = 0.12 * (index - 1.5)  # so that one method's range doesn't hide the other's
+        look: dict[str, Any] = {"color": f"C{index}", "marker": figures.MARKERS[index]}
+        x = own["iteration"] + shift
+        ax.vlines(x, own["low"], own["high"], color=look["color"], linewidth=0.8)
+        ax.plot(x, own["mean"], linestyle=figures.LINES[index], label=method, **look)
+        last = None
+        for row in rows(own):
+            if row["n"] != last:
+                above = (0, 5) if method == METHODS[-1] else (0, -10)
+                ax.annotate(
+                    str(row["n"]), (row["iteration"] + shift, row["mean"]), above, textcoords="offset points",
+                    fontsize=5.5, color=look["color"], ha="center",
+                )  # fmt: skip
+            last = row["n"]
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _legend(figure: Figure, ax: Axes, *, crosses: bool) -> None:
+    handles, labels = ax.get_legend_handles_labels()
+    if crosses:
+        handles.append(ax.plot([], [], "x", color="black", markersize=5)[0])
+        labels.append("reported (GRSE, the paper's own such skill)")
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+
+
+@drawing("03_signs", "03_signs", alt="Share of runs in which each planted skill, and all of them, have the right sign")
+def sign_shares(rates: pd.DataFrame) -> Figure:
+    """One panel a reading, methods side by side."""
+    panels = [(reading, where(rates, rates["reading"] == reading)) for reading in READINGS[:2]]
+    figure, axes = figures.new_figure(width="page", columns=len(panels), height=2.8)
+    for ax, (reading, part) in zip(axes, panels, strict=True):
+        shown = part.assign(category=part["skill"].str.replace("-", "-\n").str.replace(" ", "\n"))
+        figures.plot_methods(shown, ax, label=f"{reading}: runs with the right sign [%]", methods=METHODS)
+        ax.tick_params(axis="x", rotation=0)
+        ax.set_ylim(-4, 104)
+    figure.suptitle(title_of(rates, "Signs of the planted skills' utility against the truth"))
+    return figure
+
+
+@drawing(
+    "03_f1",
+    "03_curves",
+    "03_f1",
+    alt="Test F1 by iteration for each method from the perturbed libraries, beside the helpful skills only",
+)
+def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
+    """Means with intervals; the band is the team with the helpful skills only, which is not trained."""
+    figure, (ax,) = figures.new_figure(width="column", height=2.9)
+    helpful = where(ends, (ends["method"] == "helpful skills only") & (ends["metric"] == "f1")).iloc[0]
+    ax.axhspan(helpful["low"], helpful["high"], color="0.85", linewidth=0)
+    ax.axhline(helpful["mean"], color="0.4", linewidth=0.8, linestyle=":", label="helpful skills only")
+    for index, method in enumerate(METHODS):
+        own = where(curves, curves["method"] == method)
+        if own.empty:
+            continue
+        x = own["iteration"] + 0.1 * (index - 1.5)
+        ax.vlines(x, own["low"], own["high"], color=f"C{index}")
+        ax.plot(
+            x, own["mean"], linestyle=figures.LINES[index], label=method, color=f"C{index}",
+            marker=figures.MARKERS[index],
+        )  # fmt: skip
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel(f"iteration (0: perturbed start)\n{figures.interval_note(where(curves, curves['iteration'] > 0))}")
+    ax.set_ylabel("single-hop test F1 [%]")
+    figure.legend(loc="outside upper center", ncols=3)
+    figure.suptitle(title_of(curves, "Test F1 from planted libraries").replace(" (", "\n("))
+    return figure
