@@ -81,6 +81,7 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
     ended = threading.Event()
 
     async def endless() -> None:
+        await asyncio.sleep(0.2)  # nobody presses the button while the thread is still being started
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:
             await asyncio.wait_for(asyncio.Event().wait(), 20)  # a lost signal fails the test, it does not hang it

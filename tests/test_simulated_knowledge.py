@@ -145,7 +145,7 @@ def test_every_reply_of_an_iteration_passes_the_checks_uncut(method, benchmark):
         assert summary["unknown_skills_named"] == 0
         refusals.update(summary["changes_refused"])
     # nothing is wrong with a reply: a full library or its last skill are not the writer's to know
-    assert set(refusals) <= {"prune:last_skill", "induce:library_full"}
+    assert set(refusals) <= {"prune:last_skill", "induce:library_full", "induce:duplicate"}
     assert all(completion.finish_reason == "stop" for _, completion in model.calls)
     longest = max(completion.completion_tokens for _, completion in model.calls)
     assert longest < config.critic_sampling.max_tokens / 2
