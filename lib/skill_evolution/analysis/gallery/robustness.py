@@ -1,5 +1,6 @@
 """Figures of 03_robustness."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from skill_evolution.analysis import figures
 from skill_evolution.analysis.frames import groups, rows, where
 from skill_evolution.analysis.gallery import drawing, title_of
 from skill_evolution.analysis.gallery.main import METHODS
-from skill_evolution.analysis.planted_signs import READINGS
+from skill_evolution.analysis.planted_signs import INTERVAL, READINGS
 
 _ROWS = 2
 
@@ -38,7 +39,9 @@ def utility(curves: pd.DataFrame, reported: pd.DataFrame) -> Figure:
         ax.set_axis_off()
     for ax in axes[::columns]:
         ax.set_ylabel("utility")
-    figure.supxlabel("iteration (mean and range over the runs in which the text is still the planted one; n beside it)")
+    for ax in axes[len(panels) - columns : len(panels)]:
+        ax.set_xlabel("iteration")
+        ax.tick_params(axis="x", labelbottom=True)
     _legend(figure, axes[0], crosses=not reported.empty)
     figure.suptitle(title_of(curves, "Utility of the planted skills"))
     return figure
@@ -46,24 +49,15 @@ def utility(curves: pd.DataFrame, reported: pd.DataFrame) -> Figure:
 
 def _utility_panel(ax: Axes, part: pd.DataFrame) -> None:
     ax.axhline(0, color="0.4", linewidth=0.8)
-    for index, method in enumerate(METHODS):
-        own = where(part, part["method"] == method)
-        if own.empty:
-            continue
+    for index, method, own in _by_method(part):
         shift = 0.12 * (index - 1.5)  # so that one method's range doesn't hide the other's
         look: dict[str, Any] = {"color": f"C{index}", "marker": figures.MARKERS[index]}
         x = own["iteration"] + shift
         ax.vlines(x, own["low"], own["high"], color=look["color"], linewidth=0.8)
         ax.plot(x, own["mean"], linestyle=figures.LINES[index], label=method, **look)
-        last = None
-        for row in rows(own):
-            if row["n"] != last:
-                above = (0, 5) if method == METHODS[-1] else (0, -10)
-                ax.annotate(
-                    str(row["n"]), (row["iteration"] + shift, row["mean"]), above, textcoords="offset points",
-                    fontsize=5.5, color=look["color"], ha="center",
-                )  # fmt: skip
-            last = row["n"]
+        for row in rows(where(own, own["n"] < part["n"].max())):
+            place = (row["iteration"] + shift, row["mean"])
+            ax.annotate(f"{row['n']}", place, (3, 3), textcoords="offset points", fontsize=6, color=look["color"])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -72,7 +66,8 @@ def _legend(figure: Figure, ax: Axes, *, crosses: bool) -> None:
     if crosses:
         handles.append(ax.plot([], [], "x", color="black", markersize=5)[0])
         labels.append("reported (GRSE, the paper's own such skill)")
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    note = "mean and range over the runs whose text is still the planted one (their number, where not all)"
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=note, title_fontsize=6.5)
 
 
 @drawing("03_signs", "03_signs", alt="Share of runs in which each planted skill, and all of them, have the right sign")
@@ -81,12 +76,27 @@ def sign_shares(rates: pd.DataFrame) -> Figure:
     panels = [(reading, where(rates, rates["reading"] == reading)) for reading in READINGS[:2]]
     figure, axes = figures.new_figure(width="page", columns=len(panels), height=2.8)
     for ax, (reading, part) in zip(axes, panels, strict=True):
-        shown = part.assign(category=part["skill"].str.replace("-", "-\n").str.replace(" ", "\n"))
-        figures.plot_methods(shown, ax, label=f"{reading}: runs with the right sign [%]", methods=METHODS)
-        ax.tick_params(axis="x", rotation=0)
+        skills = list(dict.fromkeys(part["skill"]))
+        for index, method, own in _by_method(part):
+            x = np.array([skills.index(skill) for skill in own["skill"]]) + 0.16 * (index - 1.5)
+            ax.vlines(x, own["low"], own["high"], color=f"C{index}")
+            ax.plot(x, own["mean"], figures.MARKERS[index], color=f"C{index}", label=method)
+        ax.set_xticks(range(len(skills)), [skill.replace("-", "-\n").replace(" ", "\n") for skill in skills])
         ax.set_ylim(-4, 104)
+        ax.set_ylabel(f"runs with the right sign [%]: {reading}")
+    note = f"{INTERVAL}, n = {rates['n'].max()}"
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=note, title_fontsize=6.5)
     figure.suptitle(title_of(rates, "Signs of the planted skills' utility against the truth"))
     return figure
+
+
+def _by_method(frame: pd.DataFrame) -> Iterator[tuple[int, str, pd.DataFrame]]:
+    """The rows of each method that is there, with the method's place in the series."""
+    for index, method in enumerate(METHODS):
+        own = where(frame, frame["method"] == method)
+        if not own.empty:
+            yield index, method, own
 
 
 @drawing(
@@ -101,10 +111,7 @@ def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
     helpful = where(ends, (ends["method"] == "helpful skills only") & (ends["metric"] == "f1")).iloc[0]
     ax.axhspan(helpful["low"], helpful["high"], color="0.85", linewidth=0)
     ax.axhline(helpful["mean"], color="0.4", linewidth=0.8, linestyle=":", label="helpful skills only")
-    for index, method in enumerate(METHODS):
-        own = where(curves, curves["method"] == method)
-        if own.empty:
-            continue
+    for index, method, own in _by_method(curves):
         x = own["iteration"] + 0.1 * (index - 1.5)
         ax.vlines(x, own["low"], own["high"], color=f"C{index}")
         ax.plot(
@@ -114,6 +121,6 @@ def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel(f"iteration (0: perturbed start)\n{figures.interval_note(where(curves, curves['iteration'] > 0))}")
     ax.set_ylabel("single-hop test F1 [%]")
-    figure.legend(loc="outside upper center", ncols=3)
+    figure.legend(loc="outside lower center", ncols=3)
     figure.suptitle(title_of(curves, "Test F1 from planted libraries").replace(" (", "\n("))
     return figure
