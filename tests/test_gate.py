@@ -98,9 +98,7 @@ def test_every_pair_of_counts_that_is_exactly_delta_apart_is_kept(rows: int):
     judge = Gate(toy.TEAM, toy.benchmark(), 0.25)
     apart = rows // 4
     for right in range(apart, rows + 1):
-        base, kept, lost = (
-            [row(float(i < n)) for i in range(rows)] for n in (right, right - apart, right - apart - 1)
-        )
+        base, kept, lost = ([row(float(i < n)) for i in range(rows)] for n in (right, right - apart, right - apart - 1))
         assert judge._outcome(base, kept).accepted
         assert right == apart or not judge._outcome(base, lost).accepted
 
