@@ -1,4 +1,4 @@
-"""Signs of planted skills against the truth, their fates, and the tables of `03_robustness`.
+"""Signs of planted skills against the truth, and what became of the skills.
 
 What the sign of a skill's utility is about depends on when it is read, because a skill may be repaired on the way and
 then rightly earns what its new text deserves. All three readings are shown:
@@ -22,15 +22,13 @@ from scipy.stats import binomtest
 from skill_evolution.analysis.frames import groups, interval_text, rows, where
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.robustness import HELPFUL, START, TRUTHS
-from skill_evolution.analysis.statistics import LEVEL, summarize
-from skill_evolution.analysis.tables import difference_table
+from skill_evolution.analysis.statistics import LEVEL
 
 READINGS = ("as planted", "iteration 1", "at the end")
 FATES = ("kept", "repaired", "merged", "pruned")
 ALL_SIGNS = "all signs"
 GUARD = "evidence-standard"  # our counterpart of the paper's verbatim-evidence guard
 INTERVAL = f"{100 * LEVEL:g} % exact binomial (Clopper-Pearson) interval over runs"
-WANTED = 90.0  # percent of runs with all signs right (what we set out to show)
 _NAMES = {**NAMES, START: "perturbed start", HELPFUL: "helpful skills only"}
 _SKILL = ["method", "seed", "agent", "skill", "truth"]
 
@@ -89,7 +87,9 @@ def sign_table(rates: pd.DataFrame) -> pd.DataFrame:
             for reading in READINGS
             for r in rows(where(part, part["reading"] == reading))
         }
-        found.append({"agent": agent.replace("_", " "), "skill": skill, "truth": truth, **cells, "interval": INTERVAL})
+        found.append(
+            {"agent": agent.removeprefix("agent_"), "skill": skill, "truth": truth, **cells, "interval": INTERVAL}
+        )
     return pd.DataFrame(found)
 
 
@@ -122,7 +122,7 @@ def fate_table(followed: pd.DataFrame) -> pd.DataFrame:
             for (method,), own in groups(part, "method")
             for fate in FATES
         }
-        found.append({"agent": agent.replace("_", " "), "skill": skill, "truth": truth, **counts})
+        found.append({"agent": agent.removeprefix("agent_"), "skill": skill, "truth": truth, **counts})
     return pd.DataFrame(found)
 
 
@@ -146,101 +146,6 @@ def reported_utility(reported: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFram
         if r["metric"].startswith(name) and GUARD in set(truth["skill"])
     ]
     return pd.DataFrame(found, columns=["skill", "iteration", "utility"])
-
-
-def f1_curves(start: pd.DataFrame, answers: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
-    """Token F1 in percent by method and iteration with its interval; iteration 0 is the perturbed start.
-
-    Args:
-        start: test answers of the perturbed start.
-        answers: as `robustness.answers_by_iteration` gives them.
-        rng: the source of the resamples.
-    """
-    parts = [(0, start.assign(method=method)) for method in answers["method"].unique()]
-    parts += [(number, part) for number, part in answers.groupby("iteration")]
-    table = pd.concat([summarize(part, ["f1"], rng=rng).assign(iteration=number) for number, part in parts])
-    return table.assign(**{column: 100 * table[column] for column in ("mean", "low", "high")})
-
-
-def end_differences(answers: pd.DataFrame, *, rng: np.random.Generator, reported: pd.DataFrame) -> pd.DataFrame:
-    """Paired differences in points at the end: to the perturbed start, to the helpful skills only, to MASkills.
-
-    Returns:
-        A row a comparison: method, minus, points, low, high, p_value, n, missing, reported, interval.
-    """
-    found = []
-    there = list(dict.fromkeys(answers["method"]))
-    trained = [m for m in there if m not in (START, HELPFUL)]
-    pairs: list[tuple[str, list[str]]] = [(START, [HELPFUL, *trained]), (HELPFUL, trained)]
-    if {"maskills", "grse"} <= set(there):
-        pairs.append(("maskills", ["grse"]))
-    for baseline, methods in pairs:
-        part = where(answers, answers["method"].isin([baseline, *methods]))
-        for row in rows(difference_table(part, baseline, ["f1"], rng=rng)):
-            found.append(
-                {"method": named(row["method"]), "minus": named(baseline), "points": row["difference"],
-                 "low": row["low"], "high": row["high"], "p_value": row["p_value"], "n": row["n"],
-                 "missing": row["n_missing"], "reported": _reported_difference(reported, row["method"], baseline),
-                 "interval": row["interval"]}
-            )  # fmt: skip
-    return pd.DataFrame(found)
-
-
-def _reported_difference(reported: pd.DataFrame, method: str, baseline: str) -> float | None:
-    """The paper's figure: GRSE against its start stands there, against the helpful skills it follows from two."""
-    f1 = {(r["kind"], r["method"]): r["value"] for r in rows(reported) if r["metric"] == "f1"}
-    known = {
-        ("grse", START): f1["difference", "grse"],
-        ("grse", HELPFUL): round(f1["absolute", "grse"] - f1["absolute", HELPFUL], 1),
-    }
-    return known.get((method, baseline))
-
-
-def claims(rates: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """What we set out to show and whether it came out: all signs right, and the end within the helpful team's interval.
-
-    Args:
-        rates: as `sign_rates` gives them.
-        means: `tables.main_table` of the final answers.
-    """
-    ends = {r["method"]: r for r in rows(means) if r["metric"] == "f1"}
-    rate_of = {r["method"]: r for r in rows(rates) if (r["skill"], r["reading"]) == (ALL_SIGNS, READINGS[0])}
-    low, high = ends[HELPFUL]["low"], ends[HELPFUL]["high"]
-    found = []
-    for method, rate in rate_of.items():
-        end = ends[method]
-        for wanted, row, met in (
-            (f"all signs right in at least {WANTED:g} % of the runs", rate, rate["mean"] >= WANTED),
-            (f"F1 at the end in {low:.1f} to {high:.1f} (helpful skills only)", end, low <= end["mean"] <= high),
-        ):
-            measured = interval_text(row["mean"], row["low"], row["high"])
-            found.append(
-                {"method": named(method), "wanted": wanted, "measured": measured, "met": "yes" if met else "no"}
-            )
-    return pd.DataFrame(found)
-
-
-def f1_table(means: pd.DataFrame) -> pd.DataFrame:
-    """A `tables.main_table` of the final answers to read: a row a team, with the paper's F1 beside."""
-    beside = [column for column in means.columns if column.startswith("reported")]
-    found = []
-    for (method,), part in groups(means, "method"):
-        cells = {r["metric"].upper(): interval_text(r["mean"], r["low"], r["high"]) for r in rows(part)}
-        first = rows(part)[0]
-        paper = {f"F1, {column}": first[column] for column in beside}
-        counts = {"n": first["n"], "seeds": first["n_seeds"], "missing": first["n_missing"]}
-        found.append({"method": named(method), **cells, **paper, **counts, "interval": first["interval"]})
-    return pd.DataFrame(found)
-
-
-def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
-    """`end_differences` to read: "points [low, high]" in one column."""
-    found = []
-    for row in rows(differences):
-        points = interval_text(row["points"], row["low"], row["high"], sign="+")
-        line = {"method": f"{row['method']} minus {row['minus']}", "points": points}
-        found.append({**line, **{key: row[key] for key in ("p_value", "n", "missing", "reported", "interval")}})
-    return pd.DataFrame(found)
 
 
 def displayed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -48,6 +48,11 @@ def load_truth(folder: Path | str | None = None, *, benchmark: str = "locomo") -
     return truth
 
 
+def load_sets(folder: Path = PLANTED) -> pd.DataFrame:
+    """Other sets of planted skills and how both methods did on them, as `benchmarks/planted_sets.py` measured them."""
+    return pd.read_csv(folder / "sets.csv")
+
+
 def planted_grid(
     profile: str = "demo",
     *,
@@ -119,6 +124,9 @@ def follow(configs: Sequence[Config], truth: pd.DataFrame, *, root: Path | None 
         truth: as `load_truth` gives it.
         root: folder of the run folders.
 
+    Raises:
+        ValueError: a run started without one of the skills.
+
     Returns:
         One row a run, skill and iteration: method, seed, agent, skill, truth, iteration; `credit` is the mean credit
         over the iteration's questions (NaN where there was none) and `utility` what the operators then found, so the
@@ -159,10 +167,16 @@ def _mean_credits(feedback: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str]
 
 
 def _followed(steps: Sequence[_Step], agent: str, name: str, momentum: float) -> Iterator[dict[str, Any]]:
-    planted = steps[0].before[agent].get(name) if steps else None
+    if not steps:
+        return
+    planted = steps[0].before[agent].get(name)
+    if planted is None:
+        raise ValueError(
+            f"{agent} has no skill {name!r} to start with; it has {', '.join(steps[0].before[agent].names())}"
+        )
     skill: Skill | None = planted
     for step in steps:
-        if planted is None or skill is None:
+        if skill is None:
             return
         credit = step.credits.get((agent, skill.name))
         utility = skill.utility if credit is None else momentum * skill.utility + (1 - momentum) * credit
@@ -193,6 +207,6 @@ def planted_table(config: Config, truth: pd.DataFrame) -> pd.DataFrame:
     found = []
     for agent, name, kind in zip(truth["agent"], truth["skill"], truth["truth"], strict=True):
         skill = next(s for s in libraries[agent] if s.name == name)
-        line = {"agent": agent.replace("_", " "), "truth": kind, "skill": name}
+        line = {"agent": agent.removeprefix("agent_"), "truth": kind, "skill": name}
         found.append({**line, "description": skill.description, "body": skill.body})
     return pd.DataFrame(found)

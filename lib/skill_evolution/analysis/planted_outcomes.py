@@ -1,0 +1,120 @@
+"""How teams with planted skills end: test F1, differences to what they could have been, what we set out to show."""
+
+import numpy as np
+import pandas as pd
+
+from skill_evolution.analysis.frames import groups, interval_text, rows, where
+from skill_evolution.analysis.planted_signs import ALL_SIGNS, READINGS, named
+from skill_evolution.analysis.robustness import HELPFUL, START
+from skill_evolution.analysis.statistics import summarize
+from skill_evolution.analysis.tables import difference_table
+
+METHODS = ("maskills", "grse")
+WANTED = 90.0  # percent of runs with all signs right
+
+
+def f1_curves(start: pd.DataFrame, answers: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
+    """Token F1 in percent by method and iteration with its interval; iteration 0 is the perturbed start.
+
+    Args:
+        start: test answers of the perturbed start.
+        answers: as `robustness.answers_by_iteration` gives them.
+        rng: the source of the resamples.
+    """
+    parts = [(0, start.assign(method=method)) for method in answers["method"].unique()]
+    parts += [(number, part) for number, part in answers.groupby("iteration")]
+    table = pd.concat([summarize(part, ["f1"], rng=rng).assign(iteration=number) for number, part in parts])
+    return table.assign(**{column: 100 * table[column] for column in ("mean", "low", "high")})
+
+
+def end_differences(answers: pd.DataFrame, *, rng: np.random.Generator, reported: pd.DataFrame) -> pd.DataFrame:
+    """Paired differences in points at the end: to the perturbed start, to the helpful skills only, to MASkills.
+
+    Returns:
+        A row a comparison: method, minus, points, low, high, p_value, n, missing, reported, interval.
+    """
+    found = []
+    there = list(dict.fromkeys(answers["method"]))
+    trained = [m for m in there if m not in (START, HELPFUL)]
+    pairs: list[tuple[str, list[str]]] = [(START, [HELPFUL, *trained]), (HELPFUL, trained)]
+    if {"maskills", "grse"} <= set(there):
+        pairs.append(("maskills", ["grse"]))
+    for baseline, methods in pairs:
+        part = where(answers, answers["method"].isin([baseline, *methods]))
+        for row in rows(difference_table(part, baseline, ["f1"], rng=rng)):
+            found.append(
+                {"method": named(row["method"]), "minus": named(baseline), "points": row["difference"],
+                 "low": row["low"], "high": row["high"], "p_value": row["p_value"], "n": row["n"],
+                 "missing": row["n_missing"], "reported": _reported_difference(reported, row["method"], baseline),
+                 "interval": row["interval"]}
+            )  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def _reported_difference(reported: pd.DataFrame, method: str, baseline: str) -> float | None:
+    """The paper's figure: GRSE against its start stands there, against the helpful skills it follows from two."""
+    f1 = {(r["kind"], r["method"]): r["value"] for r in rows(reported) if r["metric"] == "f1"}
+    known = {
+        ("grse", START): f1["difference", "grse"],
+        ("grse", HELPFUL): round(f1["absolute", "grse"] - f1["absolute", HELPFUL], 1),
+    }
+    return known.get((method, baseline))
+
+
+def claims(rates: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
+    """What we set out to show and whether it came out: all signs right, and the end within the helpful team's interval.
+
+    Args:
+        rates: as `sign_rates` gives them.
+        means: `tables.main_table` of the final answers.
+    """
+    ends = {r["method"]: r for r in rows(means) if r["metric"] == "f1"}
+    rate_of = {r["method"]: r for r in rows(rates) if (r["skill"], r["reading"]) == (ALL_SIGNS, READINGS[0])}
+    low, high = ends[HELPFUL]["low"], ends[HELPFUL]["high"]
+    inside = f"F1 at the end in {low:.1f} to {high:.1f} (helpful skills only)"
+    found = []
+    for method, rate in rate_of.items():
+        end = ends[method]["mean"]
+        place = "no, below" if end < low else "no, above" if end > high else "yes"
+        for wanted, row, met in (
+            (f"all signs right in at least {WANTED:g} % of the runs", rate, "yes" if rate["mean"] >= WANTED else "no"),
+            (inside, ends[method], place),
+        ):
+            measured = interval_text(row["mean"], row["low"], row["high"])
+            found.append({"method": named(method), "wanted": wanted, "measured": measured, "came out": met})
+    return pd.DataFrame(found)
+
+
+def f1_table(means: pd.DataFrame) -> pd.DataFrame:
+    """A `tables.main_table` of the final answers to read: a row a team, with the paper's F1 beside."""
+    beside = [column for column in means.columns if column.startswith("reported")]
+    found = []
+    for (method,), part in groups(means, "method"):
+        cells = {r["metric"].upper(): interval_text(r["mean"], r["low"], r["high"]) for r in rows(part)}
+        first = rows(part)[0]
+        paper = {f"F1, {column}": first[column] for column in beside}
+        counts = {"n": first["n"], "seeds": first["n_seeds"], "missing": first["n_missing"]}
+        found.append({"method": named(method), **cells, **paper, **counts, "interval": first["interval"]})
+    return pd.DataFrame(found)
+
+
+def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
+    """`end_differences` to read: "points [low, high]" in one column."""
+    found = []
+    for row in rows(differences):
+        points = interval_text(row["points"], row["low"], row["high"], sign="+")
+        line = {"method": f"{row['method']} minus {row['minus']}", "points": points}
+        found.append({**line, **{key: row[key] for key in ("p_value", "n", "missing", "reported", "interval")}})
+    return pd.DataFrame(found)
+
+
+def sets_table(sets: pd.DataFrame) -> pd.DataFrame:
+    """`robustness.load_sets` to read: a row a set, the shares of runs with all signs right, their means below."""
+    names = {"smallest_effect": "smallest effect [points]", "weakest_skill": "of"}
+    shares = {
+        f"{method}, {reading}": f"{named(method)}, {reading} [%]" for method in METHODS for reading in READINGS[:2]
+    }
+    table = sets.loc[:, ["agent_1", "agent_2", *names, *shares]].rename(columns={**names, **shares})
+    last = {"agent_1": f"mean of {len(sets)} sets", **{name: table[name].mean() for name in shares.values()}}
+    table = pd.concat([table, pd.DataFrame([last])], ignore_index=True)
+    return table.rename(columns={"agent_1": "agent 1", "agent_2": "agent 2"})
