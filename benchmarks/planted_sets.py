@@ -23,6 +23,7 @@ from typing import Any
 
 import pandas as pd
 
+from skill_evolution import paths
 from skill_evolution.analysis import planted_signs, robustness
 from skill_evolution.analysis.frames import rows
 from skill_evolution.config import Config, load_config
@@ -159,7 +160,7 @@ def main() -> None:
             table.append({**_described(planted, each), **shares, "runs": len(seeds)})
             logger.info("%s", table[-1])
     frame = pd.DataFrame(table).round(2)
-    frame.to_csv(robustness.PLANTED / "sets.csv", index=False, lineterminator="\n")
+    frame.to_csv(paths.PLANTED / "sets.csv", index=False, lineterminator="\n")
 
 
 async def _measured(evolution: Evolution) -> list[tuple[PlantedSet, dict[str, float]]]:

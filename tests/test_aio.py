@@ -103,37 +103,31 @@ def test_the_stop_button_ends_the_coroutine_too() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("skill-evolution")]
 
 
+async def endless(ended: list[bool]) -> None:
+    """Waits for ever, and notes that it was ended."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.append(True)
+
+
 async def test_gather_keeps_the_order() -> None:
     assert await gather(twice(number) for number in range(5)) == [0, 2, 4, 6, 8]
     assert await gather([]) == []
 
 
 async def test_the_first_failure_ends_the_others_and_comes_through_as_it_is() -> None:
-    ended = []
-
-    async def endless() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(True)
-
+    ended: list[bool] = []
     error = OddError("mine")
     with pytest.raises(OddError) as caught:
-        await gather([endless(), fail(error), endless()])
+        await gather([endless(ended), fail(error), endless(ended)])
     assert caught.value is error
     assert ended == [True, True]
 
 
 async def test_a_gather_that_is_cancelled_cancels_its_own() -> None:
-    ended = []
-
-    async def endless() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(True)
-
-    task = asyncio.create_task(gather([endless(), endless()]))
+    ended: list[bool] = []
+    task = asyncio.create_task(gather([endless(ended), endless(ended)]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skill_evolution import paths
 from skill_evolution.analysis import planted_outcomes, planted_signs, robustness
 from skill_evolution.analysis.frames import rows, where
 from skill_evolution.analysis.reported import load_reported
@@ -16,7 +17,7 @@ from skill_evolution.models.simulated.directives import recognise
 from skill_evolution.runs import run_folder, write_json, write_jsonl
 from skill_evolution.skills import EditRecord, Skill, SkillLibrary, load_library, save_library
 
-LIBRARIES = {name: robustness.PLANTED / "locomo" / name for name in (robustness.START, robustness.HELPFUL)}
+LIBRARIES = {name: paths.PLANTED / "locomo" / name for name in (robustness.START, robustness.HELPFUL)}
 
 
 # The bundled libraries
@@ -52,7 +53,7 @@ def test_the_helpful_library_holds_the_same_texts():
 )
 def test_a_truth_that_does_not_fit_is_refused(tmp_path: Path, row: str, message: str):
     folder = tmp_path / "planted"
-    shutil.copytree(robustness.PLANTED, folder)
+    shutil.copytree(paths.PLANTED, folder)
     with (folder / "truth.csv").open("a", encoding="utf-8") as file:
         file.write(row + "\n")
     with pytest.raises(ValueError, match=message):

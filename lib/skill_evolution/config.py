@@ -207,6 +207,11 @@ class Config(_Strict):
     """The model that aggregates credits and writes skills."""
 
     @property
+    def trained_on(self) -> str:
+        """The category that the libraries are trained on, "all" where it is every one."""
+        return self.category or "all"
+
+    @property
     def label(self) -> str:
         """What a table or figure made from this run has to say: the models that its replies come from."""
         return " + ".join(dict.fromkeys(model.label for model in (self.actor, self.critic, self.optimizer)))

@@ -23,7 +23,7 @@ from skill_evolution.methods import Experiment, make_evolution, method_named
 from skill_evolution.methods.single import BASELINES, applicable
 from skill_evolution.models.base import ChatModel
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.runs import Run, finished_summary, read_jsonl, run_folder
+from skill_evolution.runs import Run, finished_summary, read_jsonl, read_summary, run_columns, run_folder
 from skill_evolution.teams import TEAMS, Team
 
 logger = logging.getLogger(__name__)
@@ -242,11 +242,7 @@ def predictions(configs: Iterable[Config], *, root: Path | None = None) -> pd.Da
     frames = []
     for config in configs:
         path = run_folder(config, root=root) / "predictions.jsonl"
-        frame = pd.DataFrame(read_jsonl(path))
-        frames.append(
-            frame.assign(method=config.method, benchmark=config.benchmark, trained_on=config.category or "all",
-                         seed=config.seed, run=path.parent.name)
-        )  # fmt: skip
+        frames.append(pd.DataFrame(read_jsonl(path)).assign(**run_columns(config), run=path.parent.name))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -254,26 +250,21 @@ def usage(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFram
     """Calls, tokens, latency and failures by run, stage and purpose, from the ledgers."""
     rows = []
     for config in configs:
-        ledger = Ledger(run_folder(config, root=root) / "calls.sqlite")
-        try:
-            rows += [
-                {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all",
-                 "seed": config.seed, **vars(row)}
-                for row in ledger.usage()
-            ]  # fmt: skip
-        finally:
-            ledger.close()
+        with contextlib.closing(Ledger(run_folder(config, root=root) / "calls.sqlite")) as ledger:
+            rows += [{**run_columns(config), **vars(row)} for row in ledger.usage()]
     return pd.DataFrame(rows)
 
 
 def iterations(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFrame:
-    """One row a run and iteration: validation scores, counts of what was accepted, rejected, changed and refused."""
-    rows = []
-    for config in configs:
-        summary = json.loads((run_folder(config, root=root) / "summary.json").read_text(encoding="utf-8"))
-        for iteration in summary["iterations"]:
-            rows.append(
-                {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all",
-                 "seed": config.seed, **iteration}
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+    """One row a run and iteration: validation scores, counts of what was accepted, rejected, changed and refused.
+
+    Raises:
+        RunError: a run has not finished yet.
+    """
+    return pd.DataFrame(
+        [
+            {**run_columns(config), **iteration}
+            for config in configs
+            for iteration in read_summary(run_folder(config, root=root))["iterations"]
+        ]
+    )

@@ -147,11 +147,25 @@ class Run:
 
 def finished_summary(folder: Path) -> dict[str, Any] | None:
     """The summary of a finished run in which nothing failed, else None: failures are tried again."""
-    path = folder / "summary.json"
-    if not path.exists():
+    if not (folder / "summary.json").exists():
         return None
-    summary = _read_object(path)
+    summary = read_summary(folder)
     return None if summary["failures"]["total"] else summary
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary of a run that came to its end; RunError if there is none."""
+    return _read_object(folder / "summary.json")
+
+
+def run_columns(config: Config) -> dict[str, Any]:
+    """The columns by which frames of several runs tell them apart."""
+    return {
+        "method": config.method,
+        "benchmark": config.benchmark,
+        "trained_on": config.trained_on,
+        "seed": config.seed,
+    }
 
 
 def _open_ledger(path: Path) -> Ledger:
@@ -178,7 +192,7 @@ def run_name(config: Config, *, own: str = "") -> str:
     if own:
         inputs.append(own)
     digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:8]
-    name = f"{config.benchmark}-{config.category or 'all'}-{config.method}-seed{config.seed}-{digest}"
+    name = f"{config.benchmark}-{config.trained_on}-{config.method}-seed{config.seed}-{digest}"
     return re.sub(r"[^\w.-]+", "_", name)  # one's own benchmark or category may hold a slash
 
 

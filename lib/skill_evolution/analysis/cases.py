@@ -104,7 +104,7 @@ def open_case(row: Mapping[str, Any], configs: Sequence[Config], *, root: Path |
         RunError: a run is not there, or its ledger lacks a call.
     """
     run = (row["benchmark"], row["trained_on"], row["seed"])
-    there = {c.method: c for c in configs if (c.benchmark, c.category or "all", c.seed) == run}
+    there = {c.method: c for c in configs if (c.benchmark, c.trained_on, c.seed) == run}
     if missing := {"empty", row["method"]} - set(there):
         raise ValueError(f"no config of {', '.join(sorted(missing))} for {run}")
     (question, before), (_, after) = (

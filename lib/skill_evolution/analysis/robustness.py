@@ -18,10 +18,9 @@ from skill_evolution import paths
 from skill_evolution.config import Config, load_config
 from skill_evolution.experiments import predictions
 from skill_evolution.feedback import Credit, collapse
-from skill_evolution.runs import read_jsonl, run_folder
+from skill_evolution.runs import read_jsonl, run_columns, run_folder
 from skill_evolution.skills import Skill, SkillLibrary, load_library
 
-PLANTED = paths.ROOT / "data" / "planted"
 TRUTHS = {"helpful": 1, "harmful": -1, "irrelevant": 0}
 START, HELPFUL = "perturbed", "helpful_only"
 COLUMNS = ["method", "seed", "agent", "skill", "truth", "iteration", "credit", "utility", "as_planted", "fate"]
@@ -33,7 +32,7 @@ def load_truth(folder: Path | str | None = None, *, benchmark: str = "locomo") -
     Raises:
         ValueError: a truth is none of these, or the skills are not those of the libraries; names file and skill.
     """
-    folder = Path(folder or PLANTED)
+    folder = Path(folder or paths.PLANTED)
     path = folder / "truth.csv"
     truth = pd.read_csv(path)
     if unknown := sorted(set(truth["truth"]) - set(TRUTHS)):
@@ -48,7 +47,7 @@ def load_truth(folder: Path | str | None = None, *, benchmark: str = "locomo") -
     return truth
 
 
-def load_sets(folder: Path = PLANTED) -> pd.DataFrame:
+def load_sets(folder: Path = paths.PLANTED) -> pd.DataFrame:
     """Other sets of planted skills and how both methods did on them, as `benchmarks/planted_sets.py` measured them."""
     return pd.read_csv(folder / "sets.csv")
 
@@ -68,7 +67,7 @@ def planted_grid(
     test is greedy one run of each is enough, for no seed enters it. Then each method, trained from the planted
     libraries and tested after every iteration.
     """
-    folder = Path(planted or PLANTED) / "locomo"
+    folder = Path(planted or paths.PLANTED) / "locomo"
     common = {"benchmark": "locomo", "category": "single_hop", "data_path": locomo_path, **(overrides or {})}
 
     def runs(method: str, library: str, **fields: Any) -> list[Config]:
@@ -95,8 +94,7 @@ def answers_by_iteration(configs: Sequence[Config], *, root: Path | None = None)
     for config in configs:
         for number in range(1, config.iterations + 1):
             path = run_folder(config, root=root) / "iterations" / str(number) / "predictions.jsonl"
-            run = {"method": config.method, "benchmark": config.benchmark, "trained_on": config.category or "all"}
-            parts.append(pd.DataFrame(read_jsonl(path)).assign(**run, seed=config.seed, iteration=number))
+            parts.append(pd.DataFrame(read_jsonl(path)).assign(**run_columns(config), iteration=number))
     return _one_category(pd.concat(parts, ignore_index=True))
 
 

@@ -28,7 +28,7 @@ from skill_evolution.models.base import Sampling
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply
-from skill_evolution.runs import run_folder
+from skill_evolution.runs import run_columns, run_folder
 from skill_evolution.skills import Skill, load_library
 
 SkillType = Literal["retrieval", "verification", "reasoning", "formatting", "abstention", "generic"]
@@ -96,10 +96,10 @@ def final_skills(configs: Iterable[Config], *, root: Path | None = None) -> pd.D
     rows = []
     for config in configs:
         folder = run_folder(config, root=root) / "libraries"
-        run = {"benchmark": config.benchmark, "trained_on": config.category or "all"}
-        run |= {"method": config.method, "seed": config.seed}
         for agent in sorted(path.name for path in folder.iterdir()):
-            rows += [{**run, "agent": agent, "skill": skill} for skill in load_library(folder / agent, agent)]
+            rows += [
+                {**run_columns(config), "agent": agent, "skill": skill} for skill in load_library(folder / agent, agent)
+            ]
     return pd.DataFrame(rows, columns=["benchmark", "trained_on", "method", "seed", "agent", "skill"])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from great_tables import GT
 
+from skill_evolution.analysis.frames import interval_text
 from skill_evolution.analysis.statistics import paired_differences, summarize
 from skill_evolution.runs import write_text
 
@@ -84,7 +85,7 @@ def wide_table(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     for benchmark, method in dict.fromkeys(zip(part["benchmark"], part["method"], strict=True)):
         cells = part.query("benchmark == @benchmark and method == @method").to_dict("records")
         whole = max(cells, key=lambda cell: cell["n"])
-        texts = {cell["category"]: _cell(cell["mean"], cell["low"], cell["high"]) for cell in cells}
+        texts = {cell["category"]: interval_text(cell["mean"], cell["low"], cell["high"]) for cell in cells}
         counts = {"n": str(whole["n"]), "missing": str(whole["n_missing"]), "interval": whole["interval"]}
         rows.append({"benchmark": benchmark, "method": method} | texts | counts)
         for column in marked:
@@ -94,12 +95,6 @@ def wide_table(table: pd.DataFrame, metric: str) -> pd.DataFrame:
                 rows.append({"benchmark": benchmark, "method": label} | figures)
     categories = dict.fromkeys(part["category"])
     return pd.DataFrame(rows, columns=["benchmark", "method", *categories, "n", "missing", "interval"])
-
-
-def _cell(mean: float, low: float, high: float) -> str | None:
-    if np.isnan(mean):
-        return None
-    return f"{mean:.1f}" if np.isnan(low) else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
 
 
 def render_table(frame: pd.DataFrame, *, title: str) -> GT:

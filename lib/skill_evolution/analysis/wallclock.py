@@ -5,6 +5,7 @@ reader's calls take no time to speak of, so what is measured with it is our own 
 on a server that reads and writes at a constant speed and answers so many at once.
 """
 
+import contextlib
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pandas as pd
 from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, ratio_text, task_names
 from skill_evolution.config import Config
 from skill_evolution.models.ledger import Ledger, Timing
-from skill_evolution.runs import run_folder
+from skill_evolution.runs import run_columns, run_folder
 
 Level = list[float]
 Chain = list[Level]
@@ -38,13 +39,9 @@ class Speed:
 def timelines(configs: Iterable[Config], *, root: Path | None = None) -> Iterator[tuple[dict, list[Timing]]]:
     """Each run's task, method and seed, and its calls of training in order."""
     for config in configs:
-        keys = {"benchmark": config.benchmark, "trained_on": config.category or "all"}
-        ledger = Ledger(run_folder(config, root=root) / "calls.sqlite")
-        try:
+        with contextlib.closing(Ledger(run_folder(config, root=root) / "calls.sqlite")) as ledger:
             calls = [call for call in ledger.timeline() if call.stage in TRAINING]
-        finally:
-            ledger.close()
-        task = task_names(pd.DataFrame([keys])).iloc[0]
+        task = task_names(pd.DataFrame([run_columns(config)])).iloc[0]
         yield {"task": task, "method": config.method, "seed": config.seed}, calls
 
 
