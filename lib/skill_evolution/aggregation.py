@@ -192,6 +192,7 @@ async def _merge(skill: Skill, library: SkillLibrary, credits: list[Credit], cal
     return await caller.ask_whole(
         system=render("optimizer/merge.md.j2"), user=user, schema=MergeReply, purpose="optimizer/aggregate",
         name=f"{library.agent}/aggregate/{skill.name}",
+        names={"redundant_with": [s.name for s in library if s.name != skill.name]},
     )  # fmt: skip
 
 

@@ -199,6 +199,9 @@ class Config(_Strict):
     """Critic (our choice: greedy)."""
     optimizer_sampling: SamplingConfig = SamplingConfig(max_tokens=4096)
     """Aggregation and operators (our choice: the model's default)."""
+    fit_replies: bool = False
+    """Narrow the schemas of critic's and optimizer's replies so that the longest one fits their max_tokens. For small
+    models, which fill strings and lists up to their bounds (reply_schemas.py)."""
     actor: ModelConfig = ModelConfig()
     """The agents' model."""
     critic: ModelConfig = ModelConfig()

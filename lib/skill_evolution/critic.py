@@ -26,6 +26,7 @@ from skill_evolution.feedback import (
 from skill_evolution.payload import CHARACTERS_A_TOKEN, Payload, PayloadTooLongError, group_payload, team_payload
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply, checked, unknown_fields, valid_items
+from skill_evolution.reply_schemas import Names
 from skill_evolution.rollouts import Group
 from skill_evolution.teams import Libraries, Team
 
@@ -117,8 +118,9 @@ class GroupCritic:
         if isinstance(payload, Rejection):
             return _empty(group, payload)
         reply = await caller.ask(
-            system=system, user=payload.text, schema=schema, purpose="critic", name=group.question.id
-        )
+            system=system, user=payload.text, schema=schema, purpose="critic", name=group.question.id,
+            names=nameable(group, libraries),
+        )  # fmt: skip
         if isinstance(reply, str):
             return _empty(group, Rejection(reply, ""), cuts=payload.cuts)
         return read_reply(
@@ -133,6 +135,18 @@ def fitted(group: Group, system: str, caller: Caller, **options: Any) -> Payload
         return group_payload(group, room=room, **options)
     except PayloadTooLongError as error:
         return Rejection("payload_too_long", str(error))
+
+
+def nameable(group: Group, libraries: Libraries) -> Names:
+    """What a reply about a group can name: agents, skills, rollouts and steps that are there."""
+    skills = list(dict.fromkeys(name for library in libraries.values() for name in library.names()))
+    steps = max((len(t.execution.steps) for t in group.finished if t.execution), default=0)
+    return {
+        "agent": list(libraries),
+        **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
+        "rollout": range(1, len(group.trajectories) + 1),
+        "step": range(1, steps + 1),
+    }
 
 
 def _empty(group: Group, rejection: Rejection, *, cuts: int = 0) -> Feedback:

@@ -94,7 +94,7 @@ class Evolution:
             else (self.models.optimizer, self.config.optimizer_sampling)
         )
         place = f"{stage}/seed{self.config.seed}/iteration{iteration}"
-        return Caller(model, sampling.sampling(), place)
+        return Caller(model, sampling.sampling(), place, fit=self.config.fit_replies)
 
     def start_libraries(self) -> dict[str, SkillLibrary]:
         """Empty libraries, or those of `start_libraries` (one folder an agent)."""

@@ -30,11 +30,12 @@ def render(name: str, **values: Any) -> str:
 def prompt_hashes() -> dict[str, str]:
     """sha256 of every prompt file of a run, by its path below `prompts/`.
 
-    Prompts in `analysis/` read what finished runs left: they decide no run, so a new one must not start runs afresh.
+    Prompts in `analysis/` read what finished runs left, those in `sage/` belong to the other paper: they decide no run
+    of a team, so a new one must not start runs afresh.
     """
     files = sorted(
         path
         for path in paths.PROMPTS.rglob("*")
-        if path.suffix in (".md", ".j2") and path.relative_to(paths.PROMPTS).parts[0] != "analysis"
+        if path.suffix in (".md", ".j2") and path.relative_to(paths.PROMPTS).parts[0] not in ("analysis", "sage")
     )
     return {f.relative_to(paths.PROMPTS).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}

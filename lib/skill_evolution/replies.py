@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from skill_evolution.feedback import Rejection
 from skill_evolution.models.base import ChatModel, Message, ModelError, Request, Sampling
+from skill_evolution.reply_schemas import Names, fitted_schema
 
 
 class Reply(BaseModel):
@@ -23,13 +24,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Caller:
-    """How a structured call is made: the model with its sampling, and the run's stage in the sample_id."""
+    """How a structured call is made: the model with its sampling, and the run's stage in the sample_id.
+
+    `fit` narrows each schema so that the longest reply fits the completion limit (reply_schemas.py).
+    """
 
     model: ChatModel
     sampling: Sampling
     sample_id: str
+    fit: bool = False
 
-    async def ask(self, *, system: str, user: str, schema: type[R], purpose: str, name: str) -> dict[str, Any] | str:
+    async def ask(
+        self, *, system: str, user: str, schema: type[R], purpose: str, name: str, names: Names | None = None
+    ) -> dict[str, Any] | str:
         """The reply as a JSON object, or the reason why there is none: call_failed, cut_off, not_json.
 
         Args:
@@ -38,9 +45,16 @@ class Caller:
             schema: the reply's model; its JSON schema is sent along.
             purpose: for accounting.
             name: extends the sample_id to this very call.
+            names: what can be named in this reply, by property; used where schemas are fitted.
+
+        Raises:
+            ValueError: `fit` is set and the shortest reply doesn't fit the completion limit.
         """
         messages = (Message("system", system), Message("user", user))
-        request = Request(messages, self.sampling, purpose, f"{self.sample_id}/{name}", json_schema(schema))
+        sent = json_schema(schema)
+        if self.fit:
+            sent = fitted_schema(sent, tokens=self.sampling.max_tokens, names=names)
+        request = Request(messages, self.sampling, purpose, f"{self.sample_id}/{name}", sent)
         try:
             completion = await self.model.generate(request)
         except ModelError:
@@ -53,9 +67,11 @@ class Caller:
             return "not_json"
         return reply if isinstance(reply, dict) else "not_json"
 
-    async def ask_whole(self, *, system: str, user: str, schema: type[R], purpose: str, name: str) -> R | Rejection:
-        """The reply validated as a whole, or the rejection."""
-        reply = await self.ask(system=system, user=user, schema=schema, purpose=purpose, name=name)
+    async def ask_whole(
+        self, *, system: str, user: str, schema: type[R], purpose: str, name: str, names: Names | None = None
+    ) -> R | Rejection:
+        """The reply validated as a whole, or the rejection; arguments and errors as `ask`."""
+        reply = await self.ask(system=system, user=user, schema=schema, purpose=purpose, name=name, names=names)
         if isinstance(reply, str):
             return Rejection(reply, "")
         try:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from skill_evolution.checks import Checker, Name
-from skill_evolution.critic import Capability, Signed, Text, fitted, question_key, well_formed
+from skill_evolution.critic import Capability, Signed, Text, fitted, nameable, question_key, well_formed
 from skill_evolution.feedback import UNSPECIFIED, Contribution, Credit, Feedback, Need, Rejection
 from skill_evolution.payload import team_payload
 from skill_evolution.prompting import render
@@ -62,8 +62,9 @@ class TrajectoryCritic:
         if isinstance(payload, Rejection):
             return Feedback(key, category, rejections=(payload,))
         reply = await caller.ask(
-            system=system, user=payload.text, schema=TrajectoryReply, purpose="critic", name=group.question.id
-        )
+            system=system, user=payload.text, schema=TrajectoryReply, purpose="critic", name=group.question.id,
+            names=nameable(group, libraries),
+        )  # fmt: skip
         if isinstance(reply, str):
             return Feedback(key, category, rejections=(Rejection(reply, ""),), cuts=payload.cuts)
         return _read(reply, Checker(self.team, libraries, group), key, category, payload.cuts)

@@ -28,9 +28,7 @@ def reply(user: str, chance: Chance) -> str:
     Raises:
         ModelError: The message has no question.
     """
-    # The form is the last section and the source the first; what stands between headings in the source has no "# ".
-    _, *parts = _SECTION.split(user)
-    sections = {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+    sections = _sections(user)
     if "Question" not in sections:
         raise ModelError("simulated reader: a user message alone needs a section '# Question'")
     query = read_question(sections["Question"])
@@ -45,7 +43,13 @@ def reply(user: str, chance: Chance) -> str:
     return "NO_CHANGE" if given == answer else f"The text says {answer}, not {given}."
 
 
+def _sections(user: str) -> dict[str, str]:
+    """A message's sections by their titles; no line of a source begins with "# "."""
+    _, *parts = _SECTION.split(user)
+    return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
 def _form(user: str) -> str:
     """The reply form, "" where it asks neither for an answer nor for a check."""
-    _, heading, form = user.rpartition("# Form of your reply\n")
-    return form if heading and ("<answer>" in form or "NO_CHANGE" in form) else ""
+    form = _sections(user).get("Form of your reply", "")
+    return form if "<answer>" in form or "NO_CHANGE" in form else ""
