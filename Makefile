@@ -13,7 +13,7 @@ RUN := .venv/bin/python -m
 NOTEBOOK_FILES := $(wildcard notebooks/*.ipynb)
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce figures test test-slow lint format serve lab notebooks notebooks-strip clean
+.PHONY: help reproduce figures test test-slow lint format serve appworld lab notebooks notebooks-strip clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ format: .venv/.installed-dev ## format the code
 serve: .venv/.installed-run ## serve a profile's model with vLLM until Ctrl-C: PROFILE=cpu (default) or paper
 	@$(RUN) skill_evolution.models.serve --profile "$(if $(filter file,$(origin PROFILE)),cpu,$(PROFILE))"
 
+appworld: .venv/.installed-run ## make AppWorld's environment in .venv-appworld, and say whether its data are there
+	@$(RUN) skill_evolution.sage.appworld_environment
+
 lab: .venv/.installed-run ## open the notebooks in JupyterLab
 	@$(RUN) jupyterlab notebooks
 
@@ -67,11 +70,11 @@ clean: ## remove .venv and caches; results stay
 	@touch $@
 
 .venv/.installed-run: pyproject.toml .venv/.created
-	@echo 'Installing skill-evolution into .venv (about a minute) ...'
-	@$(RUN) pip install -qq --disable-pip-version-check -e .
+	@echo 'Installing skill-evolution into .venv (one or two minutes) ...'
+	@$(RUN) pip install -qq --disable-pip-version-check -e '.[sage]'
 	@touch $@
 
 .venv/.installed-dev: pyproject.toml .venv/.created
-	@echo 'Installing skill-evolution and its development tools into .venv (about a minute) ...'
-	@$(RUN) pip install -qq --disable-pip-version-check -e '.[dev]'
+	@echo 'Installing skill-evolution and its development tools into .venv (one or two minutes) ...'
+	@$(RUN) pip install -qq --disable-pip-version-check -e '.[dev,sage]'
 	@touch $@ .venv/.installed-run
