@@ -1,6 +1,6 @@
 """What our own code costs beside the model: prints its figures and the budgets they are held to.
 
-    .venv/bin/python benchmarks/cost_of_our_code.py [--part simulated|server]
+    .venv/bin/python benchmarks/cost_of_our_code.py [--part simulated|server|importing]
 
 simulated: a whole run of the demo profile (GRSE on HotpotQA and on LoCoMo, run folder and ledger on disk). Everything
 between the ends of two calls is the later call's own time: parsing and checking the earlier reply, aggregation,
@@ -10,6 +10,8 @@ server: 1,000 rollouts of two turns against tests/stub_server.py in a process of
 once. Ideal: the 2,000 calls in whole waves of 64, 32 x 0.5 s = 16 s. Second turns wait behind the first turns that are
 queued already, so every wave but the last is full, and the two turns cost no wave of their own.
 The wall time needs an idle machine: client and stub fill a good part of two cores in bursts.
+
+importing: what `import skill_evolution.experiments` takes beside the start of the interpreter, the quickest of five.
 """
 
 import argparse
@@ -42,7 +44,7 @@ from skill_evolution.rollouts import run_group
 from skill_evolution.runs import Run
 from skill_evolution.teams import TEAMS, Call
 
-OWN_MS, WALL_FACTOR, CPU_MS = 0.5, 1.05, 2.5  # the budgets
+OWN_MS, WALL_FACTOR, CPU_MS, IMPORT_S = 0.5, 1.05, 2.5, 1.0  # the budgets
 ROLLOUTS, TURNS, GROUP_SIZE, DELAY, AT_ONCE = 1000, 2, 4, 0.5, 64
 
 
@@ -191,14 +193,26 @@ def server() -> None:
     print(f"CPU {1000 * cpu / calls:.2f} ms a call (budget {CPU_MS} ms): {_verdict(1000 * cpu / calls <= CPU_MS)}")
 
 
+def importing() -> None:
+    """Print what importing the library takes."""
+    bare, ours = (min(_seconds(code) for _ in range(5)) for code in ("pass", "import skill_evolution.experiments"))
+    print(f"import: {ours - bare:.2f} s (budget {IMPORT_S})")
+
+
+def _seconds(code: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - began
+
+
 def main() -> None:
-    """Print the figures of one part or of both."""
+    """Print the figures of one part or of all."""
     parser = argparse.ArgumentParser(description="What our own code costs beside the model")
-    parser.add_argument("--part", choices=("simulated", "server"), help="default both")
+    parser.add_argument("--part", choices=("simulated", "server", "importing"), help="default all")
     chosen = parser.parse_args().part
     logging.disable(logging.WARNING)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
-    for part in (simulated, server):
+    for part in (simulated, server, importing):
         if chosen in (None, part.__name__):
             part()
 

@@ -3,6 +3,7 @@
 import importlib
 import re
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -99,3 +100,16 @@ def test_no_file_names_this_machine():
                 if found := pattern.search(line):
                     guilty.append(f"{name}:{number}: {found[0]}")
     assert guilty == []
+
+
+def test_importing_the_library_needs_neither_torch_nor_vllm():
+    code = (
+        "import importlib, pkgutil, sys, skill_evolution\n"
+        "for module in pkgutil.walk_packages(skill_evolution.__path__, 'skill_evolution.'):\n"
+        "    if '.sage' not in module.name and not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+        "import skill_evolution.sage, skill_evolution.sage.mini_world, skill_evolution.sage.appworld\n"
+        "print(sorted({'torch', 'vllm', 'trl', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
