@@ -1,0 +1,242 @@
+"""Reinforcement learning on chains of tasks with TRL's GRPOTrainer: SAGE with the agent's library, GRPO without.
+
+TRL gets whole steps from us (`rollout_func`): one row a (scenario, position, chain), the tokens as they were sampled,
+a mask over the observations, and each row's reward. Its dataset has one entry a (step, scenario, position) in our
+order, which it repeats G times: G rows in a row are a group. TRL hands each process a slice of a step's rows; chains
+are shared among processes independently of these slices, and every process then takes its slice of all rows.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils import gather_object
+from datasets import Dataset
+from transformers import PrinterCallback
+from transformers.trainer_utils import get_last_checkpoint
+from trl import GRPOConfig, GRPOTrainer  # pyright: ignore[reportPrivateImportUsage]
+from trl.models.utils import unwrap_model_for_generation
+
+from skill_evolution.sage.chains import Chain
+from skill_evolution.sage.config import GrpoConfig, SageConfig
+from skill_evolution.sage.loading import process_count
+from skill_evolution.sage.planning import Step, plan_steps
+from skill_evolution.sage.policy import LocalPolicy
+from skill_evolution.sage.recording import Recorder
+from skill_evolution.sage.rewards import REWARDS
+from skill_evolution.sage.rows import Row, training_rows
+from skill_evolution.sage.running import Runner, Work
+from skill_evolution.sage.training_log import TrainingLog
+from skill_evolution.sage.world import World
+
+logger = logging.getLogger(__name__)
+
+
+def train_grpo(
+    policy: LocalPolicy,
+    world: World,
+    config: SageConfig,
+    folder: Path,
+    *,
+    resume: bool = False,
+    stop_after: int | None = None,
+) -> list[dict[str, Any]]:
+    """Train the policy in place on the world's train split.
+
+    With `config.agent.library` and `config.grpo.chain_length` of at least 2 that is SAGE; without library and with
+    chains of one task it is the GRPO baseline. One update a batch, no KL term, advantages not divided by the standard
+    deviation, loss averaged over a row's sampled tokens and then over rows (FACTS B, "objective"). Rows whose world or
+    policy failed are counted, logged and not trained on.
+
+    Args:
+        policy: What is trained.
+        world: Tasks of its splits `train` and, for evaluation, `dev`.
+        config: The run.
+        folder: Gets `training.csv` (one row a step, see sage/recording.py) and TRL's checkpoints.
+        resume: Go on from the last checkpoint in the folder, if there is one.
+        stop_after: End after this step with a checkpoint, as if interrupted; the learning rate's schedule is that of
+            the whole run.
+
+    Returns:
+        The rows of `training.csv`.
+
+    Raises:
+        ValueError: The rows of a step can't be divided among the processes or into micro-batches.
+    """
+    steps = plan(world, config)
+    log = TrainingLog(folder / "training.csv")
+    rollouts = Rollouts(policy, world, config, steps)
+    recorder = Recorder(rollouts.runner, log, config, stop_after=stop_after)
+    trainer = _Trainer(
+        model=policy.model,
+        processing_class=policy.tokenizer,
+        reward_funcs=_reward,
+        args=_arguments(config, folder),
+        train_dataset=_dataset(steps),
+        rollout_func=rollouts,
+        callbacks=[recorder],
+    )
+    trainer.remove_callback(PrinterCallback)  # the library doesn't print
+    recorder.attach(trainer, rollouts)
+    checkpoint = get_last_checkpoint(str(folder)) if resume and folder.is_dir() else None
+    trainer.train(resume_from_checkpoint=checkpoint)
+    policy.model = trainer.accelerator.unwrap_model(trainer.model)
+    return log.rows
+
+
+def plan(world: World, config: SageConfig) -> list[Step]:
+    """The tasks of every step, from the run's seed."""
+    grpo = config.grpo
+    return plan_steps(
+        world.tasks("train"),
+        steps=grpo.steps,
+        scenarios=grpo.scenarios,
+        chain_length=grpo.chain_length,
+        rng=np.random.default_rng(config.seed),
+    )
+
+
+@dataclass
+class Rollouts:
+    """TRL's `rollout_func`: runs a step's chains and returns this process's rows of them.
+
+    Attributes:
+        chains: Those of the last step, of all processes.
+        rows: Those of the last step, of all processes.
+    """
+
+    policy: LocalPolicy
+    world: World
+    config: SageConfig
+    steps: Sequence[Step]
+
+    def __post_init__(self) -> None:
+        self.runner = Runner(self.policy, self.world, self.config.agent, share=gather_object)
+        self.chains: list[Chain] = []
+        self.rows: list[Row] = []
+
+    def __call__(self, prompts: list[str], trainer: Any) -> dict[str, list[Any]]:
+        """The rows of `prompts`, which name a step's (scenario, position) G times each, a process's slice of them."""
+        step = int(prompts[0].split("/")[0])
+        everyone = gather_object(list(prompts))
+        expected = [name for name in _names(step, self.steps[step]) for _ in range(self.config.grpo.group)]
+        if everyone != expected:
+            raise ValueError(f"step {step}: TRL asked for other rows than planned: {everyone[:3]} ...")
+        self._roll(step, trainer)
+        start = trainer.accelerator.process_index * len(prompts)
+        return _columns(self.rows[start : start + len(prompts)])
+
+    def _roll(self, step: int, trainer: Any) -> None:
+        accelerator, grpo = trainer.accelerator, self.config.grpo
+        self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
+        with sampling(self.policy, trainer):
+            self.chains = self.runner.run(self._work(step), temperature=grpo.temperature)
+        pad = int(trainer.processing_class.pad_token_id)
+        self.rows = training_rows(self.chains, group=grpo.group, reward=REWARDS[grpo.reward], pad=pad)
+
+    def _work(self, step: int) -> list[Work]:
+        return [
+            Work(tasks, f"{self.config.seed}/train/{step}", index)
+            for tasks in self.steps[step]
+            for index in range(self.config.grpo.group)
+        ]
+
+
+class sampling:  # noqa: N801 - a context manager
+    """Around sampling while a trainer holds the model: unwrapped, its parameters gathered where they're sharded."""
+
+    def __init__(self, policy: LocalPolicy, trainer: Any) -> None:
+        """For a policy and the trainer that trains its model."""
+        self.policy = policy
+        self.context = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
+
+    def __enter__(self) -> None:
+        """The policy samples from the trainer's model."""
+        self.policy.model = self.context.__enter__()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        """The model is the trainer's again."""
+        self.context.__exit__(*exc_info)
+
+
+class _Trainer(GRPOTrainer):
+    """TRL's trainer; what differs is said at each method."""
+
+    def create_model_card(self, *args: Any, **kwargs: Any) -> None:
+        """None: TRL's card cites papers and a dataset that aren't what was done here."""
+
+
+def _reward(*, reward: list[float | None], **_: Any) -> list[float | None]:
+    """The rewards that came with the rows (TRL calls a function for them); None keeps a failed row out of its group."""
+    return reward
+
+
+def _names(step: int, scenarios: Step) -> list[str]:
+    """What the dataset calls the (scenario, position)s of a step."""
+    return [f"{step}/{slot}/{position}" for slot, tasks in enumerate(scenarios) for position in range(len(tasks))]
+
+
+def _dataset(steps: Sequence[Step]) -> Dataset:
+    return Dataset.from_dict({"prompt": [name for step, tasks in enumerate(steps) for name in _names(step, tasks)]})
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {
+        "prompt_ids": [list(row.prompt_ids) for row in rows],
+        "completion_ids": [list(row.completion_ids) for row in rows],
+        "logprobs": [list(row.logprobs) for row in rows],
+        "env_mask": [list(row.env_mask) for row in rows],
+        "reward": [row.reward for row in rows],
+    }
+
+
+def _arguments(config: SageConfig, folder: Path) -> GRPOConfig:
+    grpo = config.grpo
+    micro, accumulation = _division(grpo)
+    return GRPOConfig(
+        output_dir=str(folder),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=accumulation,
+        num_generations=grpo.group,
+        max_completion_length=config.agent.context,
+        temperature=grpo.temperature,  # the log-probabilities that are trained are those sampled from
+        loss_type="grpo",
+        scale_rewards="none",
+        beta=0.0,
+        num_iterations=1,
+        epsilon=grpo.epsilon,
+        mask_truncated_completions=False,
+        shuffle_dataset=False,  # the order is the plan's; shuffling would split chains
+        learning_rate=grpo.learning_rate,
+        lr_scheduler_type=grpo.schedule,
+        warmup_steps=grpo.warmup_steps,
+        max_grad_norm=grpo.max_grad_norm,
+        max_steps=grpo.steps,
+        gradient_checkpointing=grpo.gradient_checkpointing,
+        bf16=config.policy.dtype == "bfloat16",
+        use_cpu=not torch.cuda.is_available(),
+        seed=config.seed,
+        logging_steps=1,
+        save_strategy="steps" if grpo.save_every else "no",
+        save_steps=grpo.save_every or 500,
+        report_to=list(grpo.report_to) or "none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        log_completions=False,
+    )
+
+
+def _division(grpo: GrpoConfig) -> tuple[int, int]:
+    """Rows of one forward pass, and how many of these an update takes on each process."""
+    processes = process_count()
+    if grpo.rows % processes:
+        raise ValueError(f"{grpo.rows} rows a step can't be divided among {processes} processes")
+    own = grpo.rows // processes
+    micro = grpo.micro_batch or own
+    if own % micro:
+        raise ValueError(f"grpo.micro_batch: {micro} is no divisor of the {own} rows that a process has")
+    return micro, own // micro

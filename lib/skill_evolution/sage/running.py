@@ -1,0 +1,91 @@
+"""Chains run by a policy as a config says: all side by side, and shared among processes where there are several."""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from skill_evolution import aio
+from skill_evolution.sage.agent import Limits, PolicySampling, Prompt
+from skill_evolution.sage.chains import Chain, run_chain
+from skill_evolution.sage.config import AgentConfig
+from skill_evolution.sage.planning import by_scenario
+from skill_evolution.sage.policy import LocalPolicy
+from skill_evolution.sage.retrieval import RETRIEVERS, Retriever
+from skill_evolution.sage.world import Task, World
+
+Share = Callable[[list[tuple[int, Chain]]], list[tuple[int, Chain]]]
+"""Given what this process ran, what all processes ran (accelerate's gather_object)."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One chain to run: its tasks in turn, the key that `run_chain` adds to, and which chain of its group it is."""
+
+    tasks: tuple[Task, ...]
+    key: str
+    index: int = 0
+
+
+@dataclass
+class Runner:
+    """Runs chains with one policy, world and agent.
+
+    Attributes:
+        policy: The policy. In training its model changes from step to step.
+        world: Where it works.
+        agent: Prompt, limits, library and retrieval.
+        rank, processes, share: Which of how many processes this is, and how they tell each other what they ran. A
+            chain is run whole by one process, whatever the number of processes is.
+        seconds: Time spent so far on chains, the policy's included.
+    """
+
+    policy: LocalPolicy
+    world: World
+    agent: AgentConfig
+    rank: int = 0
+    processes: int = 1
+    share: Share | None = None
+    seconds: float = field(default=0.0, init=False)
+
+    def run(self, work: Sequence[Work], *, temperature: float) -> list[Chain]:
+        """The chains of all work, in its order, on every process. Works inside a running event loop too."""
+        started = time.perf_counter()
+        mine = list(enumerate(work))[self.rank :: self.processes]
+        chains = aio.run_sync(aio.gather([self._chain(one, temperature) for _, one in mine]))
+        done = [(place, chain) for (place, _), chain in zip(mine, chains, strict=True)]
+        everyone = self.share(done) if self.share and self.processes > 1 else done
+        self.seconds += time.perf_counter() - started
+        return [chain for _, chain in sorted(everyone, key=lambda one: one[0])]
+
+    def evaluate(self, tasks: Sequence[Task], *, temperature: float, key: str) -> list[Chain]:
+        """One chain a scenario over all its tasks in order, each from an empty library (the paper's test)."""
+        return self.run([Work(tuple(own), key) for own in by_scenario(tasks)], temperature=temperature)
+
+    def _chain(self, work: Work, temperature: float) -> Coroutine[Any, Any, Chain]:
+        return run_chain(
+            self.policy,
+            self.world,
+            work.tasks,
+            index=work.index,
+            key=work.key,
+            retriever=self.retriever,
+            sampling=PolicySampling(temperature, self.agent.tokens_per_turn),
+            limits=limits(self.agent),
+            prompt=prompt(self.agent),
+        )
+
+    @property
+    def retriever(self) -> Retriever | None:
+        """What offers skills; None for the agent without library."""
+        return RETRIEVERS[self.agent.retrieval] if self.agent.library else None
+
+
+def limits(agent: AgentConfig) -> Limits:
+    """The limits of a task as the agent takes them."""
+    return Limits(agent.turns, agent.tokens_per_turn, agent.context, agent.output_chars)
+
+
+def prompt(agent: AgentConfig) -> Prompt:
+    """The prompt as the agent's config says."""
+    return Prompt(agent.layout, "body" if agent.bodies else "signature")
