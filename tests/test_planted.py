@@ -69,6 +69,11 @@ def test_the_grid_differs_by_method_and_library_only():
     assert {c.start_libraries for name in ("perturbed", "grse", "maskills") for c in grid[name]} == {
         LIBRARIES["perturbed"]
     }
+    grid = robustness.planted_grid(seeds=[3, 4], helpful_seeds=[3], methods=["grse"])
+    (clean,) = grid["grse from helpful_only"]
+    assert clean.start_libraries == LIBRARIES["helpful_only"]
+    same = {"start_libraries": grid["grse"][0].start_libraries, "test_every_iteration": True}
+    assert clean.model_copy(update=same) == grid["grse"][0]
     sampled = robustness.planted_grid(seeds=[3, 4], overrides={"test_sampling": {"temperature": 1}})
     assert [c.seed for c in sampled["perturbed"]] == [3, 4]
 
@@ -207,12 +212,54 @@ def test_the_papers_utilities_stand_beside_our_guard_only():
 @pytest.mark.parametrize(("end", "came_out"), [(41.0, "yes"), (39.9, "no, below"), (50.1, "no, above")])
 def test_what_we_set_out_to_show_can_fail_either_way(end: float, came_out: str):
     means = pd.DataFrame(
-        [("helpful_only", "f1", 45.0, 40.0, 50.0), ("grse", "f1", end, end - 5, end + 5)],
+        [("helpful_only", "f1", 45.0, 40.0, 50.0), ("grse from helpful_only", "f1", 55.0, 50.05, 60.0),
+         ("grse", "f1", end, end - 5, end + 5)],
         columns=["method", "metric", "mean", "low", "high"],
-    )
+    )  # fmt: skip
     rates = planted_signs.sign_rates(followed_signs(*[(True, True)] * 8, (True, False), (True, True)))
     claims = planted_outcomes.claims(rates, means)
-    assert claims["came out"].tolist() == ["yes", came_out]  # 9 of 10 is 90 %
+    clean = "yes" if end > 50.05 else "no, below"
+    assert claims["came out"].tolist() == ["yes", came_out, clean]  # 9 of 10 is 90 %
+    assert claims["wanted"].tolist()[2] == "F1 at the end in 50.0 to 60.0 (GRSE from the helpful skills)"
+    without = means.query("method != 'grse from helpful_only'")
+    assert planted_outcomes.claims(rates, without)["came out"].tolist() == ["yes", came_out]
+
+
+def answered(**f1: tuple[float, float]) -> pd.DataFrame:
+    """Two answers a team, F1 as given."""
+    return pd.DataFrame(
+        [
+            {"method": method.replace("_from_", " from "), "benchmark": "locomo", "category": "single_hop", "seed": 0,
+             "question_id": question, "error": None, "f1": value}
+            for method, values in f1.items()
+            for question, value in enumerate(values)
+        ]
+    )  # fmt: skip
+
+
+def test_a_method_is_held_against_itself_from_the_helpful_skills():
+    teams = {
+        "perturbed": (0.0, 0.2),
+        "helpful_only": (0.4, 0.4),
+        "grse": (0.6, 0.4),
+        "grse_from_helpful_only": (0.5, 0.9),
+    }
+    answers = answered(**teams)
+    reported = load_reported("grse_robustness")
+    found = planted_outcomes.end_differences(answers, rng=np.random.default_rng(0), reported=reported)
+    points = {(r["method"], r["minus"]): round(r["points"], 6) for r in rows(found)}
+    assert points == {
+        ("helpful skills only", "perturbed start"): 30.0,
+        ("GRSE", "perturbed start"): 40.0,
+        ("GRSE", "helpful skills only"): 10.0,
+        ("GRSE", "GRSE from the helpful skills"): -20.0,
+    }
+
+
+def test_the_assumptions_read_as_measured():
+    table = planted_outcomes.assumptions_table(robustness.load_assumptions())
+    assert len(table.drop_duplicates(["method", "runs compared", "blame by wording"])) == len(table) == 6
+    assert set(table["method"]) == {"GRSE", "MASkills"}
 
 
 # A whole run

@@ -63,12 +63,44 @@ def test_sign_follows_the_outcome_whatever_name_and_text_say():
             assert values(judge(LOCOMO, group(PUPPY, *made), shelf))["agent_2", "helper"] == sign
 
 
-def test_no_contrast_no_credit_but_what_narrows_a_failure_is_suspected():
-    shelf = libraries([skill("first", "first_match_only"), skill("idle", body="Be kind.")])
-    bad = replace(MISSED, used={"agent_1": ("first", "idle"), "agent_2": ()})
-    feedback = judge(LOCOMO, group(PUPPY, (0.0, bad), (0.0, bad)), shelf)
-    assert values(feedback) == {("agent_1", "first"): -0.5}
-    assert [(d.skill, d.action) for d in feedback.diagnoses] in ([("first", "refine")], [("first", "prune")])
+def test_a_skill_had_no_occasion_where_nothing_was_found():
+    """By hand, agent_1's outcomes: 1, 0, 0 and (nothing found) 0."""
+    shelf = libraries([skill("late", "latest_session_only"), skill("early", "stem_search")])
+    dropped = search(("puppy", f"{ASKS}\n{TELLS}"), handed=ASKS)
+    nothing = search(("pets", "No line matches."), handed="")
+    runs = [
+        (1.0, replace(GOOD, used={"agent_1": ("late",), "agent_2": ()})),
+        (0.0, replace(dropped, used={"agent_1": ("late",), "agent_2": ()})),
+        (0.0, replace(dropped, used={"agent_1": ("early",), "agent_2": ()})),
+        (0.0, replace(nothing, used={"agent_1": (), "agent_2": ()})),
+    ]
+    # "late": 1/2 against 0 either way. "early" was in use where something was found, so 0 against 1/2, not against 1/3.
+    assert values(judge(LOCOMO, group(PUPPY, *runs), shelf)) == {("agent_1", "late"): 0.5, ("agent_1", "early"): -0.5}
+    # "late" only harms where it has an occasion: without the third run there is nothing to compare it with.
+    assert values(judge(LOCOMO, group(PUPPY, runs[0], runs[3]), shelf)) == {}
+    # Followed where nothing was found it needs no occasion: 0 against 1 with all runs compared.
+    early = (0.0, replace(nothing, used={"agent_1": ("early",), "agent_2": ()}))
+    assert values(judge(LOCOMO, group(PUPPY, runs[0], early), shelf)) == {("agent_1", "early"): -1.0}
+
+
+@pytest.mark.parametrize("key", list(DIRECTIVES))
+def test_no_contrast_no_credit_whatever_the_text_says(key):
+    shelf = libraries([skill("rule", key)], [skill("rule", key)])
+    used = {agent: ("rule",) for agent in shelf}
+    for bad in (MISSED, replace(GOOD, answer="it is Pepper")):
+        feedback = judge(LOCOMO, group(PUPPY, (0.2, replace(bad, used=used)), (0.2, replace(bad, used=used))), shelf)
+        assert [credit.value for credit in feedback.credits if credit.value is not None] == []
+        assert all(diagnosis.action != "prune" for diagnosis in feedback.diagnoses)
+
+
+def test_the_skill_that_the_comparison_speaks_against_most_is_to_go():
+    shelf = libraries([skill("idle", body="Be kind."), skill("odd", body="Be quick.")])
+    bad = replace(MISSED, used={"agent_1": ("idle", "odd"), "agent_2": ()})
+    fair = replace(MISSED, used={"agent_1": ("idle",), "agent_2": ()})
+    runs = group(PUPPY, (1.0, replace(GOOD, used={"agent_1": ("idle",), "agent_2": ()})), (0.0, bad), (0.0, fair))
+    feedback = judge(LOCOMO, runs, shelf)
+    assert values(feedback) == {("agent_1", "odd"): -0.5}  # 0 against the mean of 1 and 0; "idle" was there throughout
+    assert [(d.skill, d.action) for d in feedback.diagnoses] == [("odd", "prune")]
 
 
 def test_a_skill_that_stands_against_what_was_missing_is_to_be_refined():
@@ -81,8 +113,8 @@ def test_a_skill_that_stands_against_what_was_missing_is_to_be_refined():
 
 
 def test_a_skill_that_the_comparison_speaks_for_is_not_diagnosed():
-    """In use in the failed run too, and narrow by its words; but the runs with it went better than the one without."""
-    shelf = libraries(second=[skill("only", body="Give only what is asked for.")])
+    """In use in the failed run too, and contrary to what was missing there; but on the whole runs with it went better."""
+    shelf = libraries(second=[skill("only", "full_sentence")])
     used = [replace(GOOD, used={"agent_1": (), "agent_2": names}) for names in (("only",), ("only",), ())]
     feedback = judge(LOCOMO, group(PUPPY, (1.0, used[0]), (0.5, used[1]), (0.0, used[2])), shelf)
     assert values(feedback)["agent_2", "only"] == 0.75

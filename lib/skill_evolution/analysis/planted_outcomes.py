@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from skill_evolution.analysis.frames import groups, interval_text, rows, where
-from skill_evolution.analysis.planted_signs import ALL_SIGNS, READINGS, named
-from skill_evolution.analysis.robustness import HELPFUL, START
+from skill_evolution.analysis.planted_signs import ALL_SIGNS, INTERVAL, READINGS, named
+from skill_evolution.analysis.robustness import HELPFUL, START, from_helpful
 from skill_evolution.analysis.statistics import summarize
 from skill_evolution.analysis.tables import difference_table
 
@@ -30,13 +30,16 @@ def f1_curves(start: pd.DataFrame, answers: pd.DataFrame, *, rng: np.random.Gene
 def end_differences(answers: pd.DataFrame, *, rng: np.random.Generator, reported: pd.DataFrame) -> pd.DataFrame:
     """Paired differences in points at the end: to the perturbed start, to the helpful skills only, to MASkills.
 
+    And each method's to itself from the helpful skills only, where that was run: what the planted harm still costs.
+
     Returns:
         A row a comparison: method, minus, points, low, high, p_value, n, missing, reported, interval.
     """
     found = []
     there = list(dict.fromkeys(answers["method"]))
-    trained = [m for m in there if m not in (START, HELPFUL)]
+    trained = [m for m in METHODS if m in there]
     pairs: list[tuple[str, list[str]]] = [(START, [HELPFUL, *trained]), (HELPFUL, trained)]
+    pairs += [(start, [m]) for m in trained if (start := from_helpful(m)) in there]
     if {"maskills", "grse"} <= set(there):
         pairs.append(("maskills", ["grse"]))
     for baseline, methods in pairs:
@@ -62,7 +65,10 @@ def _reported_difference(reported: pd.DataFrame, method: str, baseline: str) -> 
 
 
 def claims(rates: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
-    """What we set out to show and whether it came out: all signs right, and the end within the helpful team's interval.
+    """What we set out to show and whether it came out: all signs right, and the end where a clean start ends.
+
+    The end is held against two intervals: of the helpful skills only, which are not trained, and of the same method
+    trained from them, which like the one from the planted libraries may learn new skills.
 
     Args:
         rates: as `sign_rates` gives them.
@@ -70,19 +76,23 @@ def claims(rates: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:
     """
     ends = {r["method"]: r for r in rows(means) if r["metric"] == "f1"}
     rate_of = {r["method"]: r for r in rows(rates) if (r["skill"], r["reading"]) == (ALL_SIGNS, READINGS[0])}
-    low, high = ends[HELPFUL]["low"], ends[HELPFUL]["high"]
-    inside = f"F1 at the end in {low:.1f} to {high:.1f} (helpful skills only)"
     found = []
     for method, rate in rate_of.items():
-        end = ends[method]["mean"]
-        place = "no, below" if end < low else "no, above" if end > high else "yes"
-        for wanted, row, met in (
-            (f"all signs right in at least {WANTED:g} % of the runs", rate, "yes" if rate["mean"] >= WANTED else "no"),
-            (inside, ends[method], place),
-        ):
+        met = "yes" if rate["mean"] >= WANTED else "no"
+        wanted = [(f"all signs right in at least {WANTED:g} % of the runs", rate, met)]
+        for clean in (HELPFUL, from_helpful(method)):
+            if clean in ends:
+                low, high = ends[clean]["low"], ends[clean]["high"]
+                text = f"F1 at the end in {low:.1f} to {high:.1f} ({named(clean)})"
+                wanted.append((text, ends[method], _placed(ends[method]["mean"], low, high)))
+        for text, row, met in wanted:
             measured = interval_text(row["mean"], row["low"], row["high"])
-            found.append({"method": named(method), "wanted": wanted, "measured": measured, "came out": met})
+            found.append({"method": named(method), "wanted": text, "measured": measured, "came out": met})
     return pd.DataFrame(found)
+
+
+def _placed(value: float, low: float, high: float) -> str:
+    return "no, below" if value < low else "no, above" if value > high else "yes"
 
 
 def f1_table(means: pd.DataFrame) -> pd.DataFrame:
@@ -105,6 +115,22 @@ def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
         points = interval_text(row["points"], row["low"], row["high"], sign="+")
         line = {"method": f"{row['method']} minus {row['minus']}", "points": points}
         found.append({**line, **{key: row[key] for key in ("p_value", "n", "missing", "reported", "interval")}})
+    return pd.DataFrame(found)
+
+
+def assumptions_table(assumptions: pd.DataFrame) -> pd.DataFrame:
+    """`robustness.load_assumptions` to read: a row a method and its critic's rules, the share with its interval."""
+    found = []
+    for row in rows(assumptions):
+        occasion = {True: "with an occasion", False: "all"}.get(row["occasion"], "none: it compares nothing")
+        found.append(
+            {"method": named(row["method"]),
+             "runs compared": occasion,
+             "blame by wording": "yes" if row["blame"] else "no",
+             f"all signs right, {READINGS[0]} [%]": interval_text(row["mean"], row["low"], row["high"]),
+             f"{READINGS[1]} [%]": row["first"],
+             "runs": row["runs"], "interval": INTERVAL}
+        )  # fmt: skip
     return pd.DataFrame(found)
 
 

@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 
 from skill_evolution.analysis.frames import groups, interval_text, rows, where
 from skill_evolution.analysis.names import NAMES
-from skill_evolution.analysis.robustness import HELPFUL, START, TRUTHS
+from skill_evolution.analysis.robustness import HELPFUL, START, TRUTHS, from_helpful
 from skill_evolution.analysis.statistics import LEVEL
 
 READINGS = ("as planted", "iteration 1", "at the end")
@@ -29,7 +29,13 @@ FATES = ("kept", "repaired", "merged", "pruned")
 ALL_SIGNS = "all signs"
 GUARD = "evidence-standard"  # our counterpart of the paper's verbatim-evidence guard
 INTERVAL = f"{100 * LEVEL:g} % exact binomial (Clopper-Pearson) interval over runs"
-_NAMES = {**NAMES, START: "perturbed start", HELPFUL: "helpful skills only"}
+CLEAN = " from the helpful skills"  # after a method's name: started from them, not from the planted libraries
+_NAMES = {
+    **NAMES,
+    START: "perturbed start",
+    HELPFUL: "helpful skills only",
+    **{from_helpful(method): f"{NAMES[method]}{CLEAN}" for method in ("maskills", "grse")},
+}
 _SKILL = ["method", "seed", "agent", "skill", "truth"]
 
 

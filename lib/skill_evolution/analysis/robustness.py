@@ -52,11 +52,22 @@ def load_sets(folder: Path = paths.PLANTED) -> pd.DataFrame:
     return pd.read_csv(folder / "sets.csv")
 
 
+def load_assumptions(folder: Path = paths.PLANTED) -> pd.DataFrame:
+    """What the signs rest on, one assumption varied at a time, as `benchmarks/planted_assumptions.py` measured it."""
+    return pd.read_csv(folder / "assumptions.csv")
+
+
+def from_helpful(method: str) -> str:
+    """The name of the runs in which a method starts from the helpful skills only."""
+    return f"{method} from {HELPFUL}"
+
+
 def planted_grid(
     profile: str = "demo",
     *,
     methods: Sequence[str] = ("maskills", "grse"),
     seeds: Sequence[int] = tuple(range(20)),
+    helpful_seeds: Sequence[int] = (),
     locomo_path: Path | str | None = None,
     planted: Path | str | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -65,19 +76,21 @@ def planted_grid(
 
     START is the team as it is planted, HELPFUL the one with the helpful skills only; neither is trained, and where the
     test is greedy one run of each is enough, for no seed enters it. Then each method, trained from the planted
-    libraries and tested after every iteration.
+    libraries and tested after every iteration; and trained from the helpful skills only (`from_helpful`), where there
+    are `helpful_seeds`: what a method makes of a start that nobody spoilt.
     """
     folder = Path(planted or paths.PLANTED) / "locomo"
     common = {"benchmark": "locomo", "category": "single_hop", "data_path": locomo_path, **(overrides or {})}
 
-    def runs(method: str, library: str, **fields: Any) -> list[Config]:
+    def runs(method: str, library: str, own: Sequence[int] = seeds, **fields: Any) -> list[Config]:
         fields = {**common, "method": method, "start_libraries": folder / library, **fields}
-        return [load_config(profile, **fields, seed=seed) for seed in seeds]
+        return [load_config(profile, **fields, seed=seed) for seed in own]
 
     untrained = {library: runs("empty", library) for library in (START, HELPFUL)}
     return {
         **{name: configs[:1] if configs[0].test_sampling.temperature == 0 else configs
            for name, configs in untrained.items()},
+        **({from_helpful(method): runs(method, HELPFUL, helpful_seeds) for method in methods} if helpful_seeds else {}),
         **{method: runs(method, START, test_every_iteration=True) for method in methods},
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from skill_evolution.analysis import figures
 from skill_evolution.analysis.frames import groups, rows, where
 from skill_evolution.analysis.gallery import drawing, title_of
 from skill_evolution.analysis.gallery.main import METHODS
-from skill_evolution.analysis.planted_signs import INTERVAL, READINGS
+from skill_evolution.analysis.planted_signs import CLEAN, INTERVAL, READINGS
 
 _ROWS = 2
 
@@ -106,7 +106,10 @@ def _by_method(frame: pd.DataFrame) -> Iterator[tuple[int, str, pd.DataFrame]]:
     alt="Test F1 by iteration for each method from the perturbed libraries, beside the helpful skills only",
 )
 def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
-    """Means with intervals; the band is the team with the helpful skills only, which is not trained."""
+    """Means with intervals; the band is the team with the helpful skills only, which is not trained.
+
+    Beside the last iteration stands where each method ends from the helpful skills only.
+    """
     figure, (ax,) = figures.new_figure(width="column", height=2.9)
     helpful = where(ends, (ends["method"] == "helpful skills only") & (ends["metric"] == "f1")).iloc[0]
     ax.axhspan(helpful["low"], helpful["high"], color="0.85", linewidth=0)
@@ -118,9 +121,21 @@ def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
             x, own["mean"], linestyle=figures.LINES[index], label=method, color=f"C{index}",
             marker=figures.MARKERS[index],
         )  # fmt: skip
+    _clean_ends(ax, where(ends, ends["metric"] == "f1"), float(max(curves["iteration"])) + 0.6)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel(f"iteration (0: perturbed start)\n{figures.interval_note(where(curves, curves['iteration'] > 0))}")
     ax.set_ylabel("single-hop test F1 [%]")
-    figure.legend(loc="outside lower center", ncols=3)
+    figure.legend(loc="outside lower center", ncols=2)
     figure.suptitle(title_of(curves, "Test F1 from planted libraries").replace(" (", "\n("))
     return figure
+
+
+def _clean_ends(ax: Axes, ends: pd.DataFrame, x: float) -> None:
+    """Open markers: each method's end from the helpful skills only, where that was run."""
+    clean = where(ends, ends["method"].str.endswith(CLEAN))
+    clean = clean.assign(method=clean["method"].str.removesuffix(CLEAN))
+    for index, method, own in _by_method(clean):
+        place = x + 0.15 * (index - 1.5)
+        look: dict[str, Any] = {"color": f"C{index}", "marker": figures.MARKERS[index]}
+        ax.vlines(place, own["low"], own["high"], color=look["color"])
+        ax.plot(place, own["mean"], linestyle="", markerfacecolor="white", label=f"{method}{CLEAN}", **look)

@@ -48,9 +48,6 @@ CAPABILITIES = {
     "conclude": "check the conclusion against the evidence",
 }
 _SEARCHES = ("widen_adjacent", "each_hop", "stem_search")
-_NARROWS = re.compile(
-    r"(?<!not )\b(?:only|alone|unless|stop at|ignore|discard|skip|never|outdated|keep to|single)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -142,6 +139,12 @@ def blamed(rollout: Rollout, case: Case, answering: str) -> str:
         if there and not holds_answer(rollout.handed_over(agent), case.gold):
             return agent
     return next((step.agent for step in rollout.steps if step.kind == "call"), agents[0])
+
+
+def given(rollout: Rollout, agent: str) -> bool:
+    """Whether an agent had something to work on: a line that its searches returned, if it searched at all."""
+    results = rollout.texts("result", agent)
+    return not rollout.texts("call", agent) or any(read_lines(text) for text in results)
 
 
 def outcome(rollout: Rollout, agent: str, case: Case, answering: str) -> float | None:
@@ -262,8 +265,3 @@ def opposed(capability: str, body: str) -> bool:
     """Whether a skill's body asks for the contrary of what a capability names."""
     wanted, there = [d for d, _ in recognise(capability)], [d for d, _ in recognise(body)]
     return any(w.key in t.opposes or t.key in w.opposes for w in wanted for t in there)
-
-
-def narrowing(skills: Sequence[SkillText], used: Sequence[str]) -> list[SkillText]:
-    """The skills in use whose text narrows what the agent does."""
-    return [skill for skill in skills if skill.name in used and _NARROWS.search(skill.body)]
