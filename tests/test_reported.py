@@ -1,8 +1,18 @@
-"""The papers' figures against FACTS A and B, typed by hand; differences against what follows from other rows."""
+"""The papers' figures against FACTS A and B, typed by hand; differences against what follows from other rows.
 
+And each figure of the GRSE paper stands, as reported, in the stored outputs of the notebook that it belongs to.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import nbformat
 import pytest
+from bs4 import BeautifulSoup, Tag
 
 from skill_evolution import paths
+from skill_evolution.analysis.names import NAMES as DISPLAYED
 from skill_evolution.analysis.reported import ReportedRow, load_reported
 
 NAMES = sorted(path.stem for path in paths.REPORTED.glob("*.csv"))
@@ -33,6 +43,11 @@ def test_every_file_is_valid_and_every_row_has_a_source(name):
         ("grse_skills", {"metric": "broken_answers"}, [-1.8, -0.6, -6.8, -3.1]),
         ("grse_skills", {"metric": "skill_share"}, [18, 5, 57, 50]),
         ("grse_skills", {"metric": "no_cited_evidence"}, [14]),
+        ("grse_skills", {"metric": "declined_to_correct"}, [61]),
+        ("grse_skills", {"metric": "declined_to_correct_without_evidence"}, [5]),
+        ("grse_skills", {"metric": "declined_to_correct_with_evidence"}, [56]),
+        ("grse_skills", {"metric": "coded_skills"}, [180]),
+        ("grse_robustness", {"metric": "test_questions"}, [453]),
         ("grse_robustness", {"metric": "f1"}, [66.9, 66.7, 6.3]),
         ("grse_robustness", {"metric": "correct_credit_signs"}, [5, 3]),
         ("grse_robustness", {"category": "verbatim-evidence-guard"}, [-0.19, -0.07, 3, 7]),
@@ -96,3 +111,90 @@ def test_a_bad_row_is_named(tmp_path, row, message):
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"nothing\.csv: no such file; known are .*'grse'"):
         load_reported("nothing")
+
+
+# For each file, metric and kind: the notebook, words from the labels of the table's cell that shows the figure (title,
+# group, row, column), and the whole word that the cell has.
+SHOWN = {
+    "grse f1 absolute": "01 > token F1 > {benchmark} > {method} (reported, {model}) > {category} > {value:.1f}",
+    "grse f1 difference": "01 > F1 minus > {benchmark} > MASkills > {category} > reported ({model}) > {value:.1f}",
+    "grse_skills broken_answers absolute": "02 > {benchmark} > broken > {method}, reported > {value:g} ({model})",
+    "grse_skills no_cited_evidence absolute": (
+        "02 > {benchmark} > no evidence cited after > {method}, reported > {value:g} % ({model})"
+    ),
+    "grse_skills declined_to_correct absolute": (
+        "02 > {benchmark} > declined before, correct after > {method}, reported > {value:g} ({model})"
+    ),
+    "grse_skills declined_to_correct_without_evidence absolute": (
+        "02 > {benchmark} > without cited evidence > {method}, reported > {value:g} ({model})"
+    ),
+    "grse_skills declined_to_correct_with_evidence absolute": (
+        "02 > {benchmark} > with cited evidence > {method}, reported > {value:g} ({model})"
+    ),
+    "grse_skills skill_share absolute": "02 > {benchmark} > {category} > {method}, reported > {value:g} % ({model})",
+    "grse_skills coded_skills absolute": "02 > the paper coded {value:g}",
+    "grse_robustness f1 absolute": "03 > F1 and BLEU > {method} > F1, reported ({model}) > {value:.1f}",
+    "grse_robustness f1 difference": "03 > Differences in F1 > {method} minus perturbed start > reported > {value:.1f}",
+    "grse_robustness correct_credit_signs absolute": "03 > Right signs > {method} > reported > {value:g} of 5",
+    "grse_robustness * absolute": "03 > paper > {category} > {metric} > {value:g}",
+    "grse_transfer f1 difference": "04 > Differences > GRSE > {method} minus {other} > reported > {value:+.1f}",
+    "grse_ablations f1 absolute": "05 > token F1 [%] > {method} (reported) > {category} > {value:.1f}",
+    "grse_ablations bleu absolute": "05 > smoothed BLEU [%] > {method} (reported) > {category} > {value:.1f}",
+    "grse_ablations f1 difference": "05 > F1 minus the full > {method} (reported) > {category} > {value:+.1f}",
+    "grse_ablations bleu difference": "05 > BLEU minus the full > {method} (reported) > {category} > {value:+.1f}",
+    "grse_cost actor_tokens range_low": "06 > Tokens, GRSE > reported, {source} > validation > {value:.1f} to",
+    "grse_cost actor_tokens range_high": "06 > Tokens, GRSE > reported, {source} > validation > to {value:.1f}",
+    "grse_cost rollout_tokens range_low": "06 > Tokens, GRSE > reported, {source} > rollouts > {value:.1f} to",
+    "grse_cost rollout_tokens range_high": "06 > Tokens, GRSE > reported, {source} > rollouts > to {value:.1f}",
+    "grse_cost wall_clock range_low": "06 > Wall clock, GRSE > reported, {source} > {value:.1f} to",
+    "grse_cost wall_clock range_high": "06 > Wall clock, GRSE > reported, {source} > to {value:.1f}",
+}
+ROWS = {"transferred": "transferred", "in_domain": "in-domain", "helpful_only": "helpful skills only"}
+AGAINST = {"transferred": "no skills", "in_domain": "transferred"}
+
+
+@cache
+def shown_cells(number: str) -> list[tuple[str, str]]:
+    """Labels and text of every cell of the tables in a notebook's stored outputs; printed lines have no labels."""
+    [path] = paths.NOTEBOOKS.glob(f"{number}_*.ipynb")
+    outputs = [output for cell in nbformat.read(path, as_version=4).cells for output in cell.get("outputs", [])]
+    tables = [
+        BeautifulSoup(output["data"].get("text/html", ""), "html.parser") for output in outputs if "data" in output
+    ]
+    lines = [("", line) for output in outputs for line in output.get("text", "").splitlines()]
+    return lines + [cell for page in tables for table in page.find_all("table") for cell in labelled(table)]
+
+
+def labelled(table: Tag) -> Iterator[tuple[str, str]]:
+    title, group, columns = "", "", []
+    for row in table.find_all("tr"):
+        texts = [cell.get_text(" ", strip=True).replace("\N{MINUS SIGN}", "-") for cell in row.find_all(["td", "th"])]
+        if len(texts) == 1:  # a title over everything or the name of a group
+            title, group = (title, texts[0]) if columns else (texts[0], "")
+        elif not columns:
+            columns = texts
+        else:
+            rest = list(zip(columns, texts, strict=True))
+            row_labels = [text for text in texts if not re.match(r"[-+±–]?\d", text)]
+            yield from ((" | ".join([title, group, *row_labels, column]), text) for column, text in rest)
+
+
+def place(name: str, row: dict) -> tuple[str, list[str], str]:
+    """The notebook's number, the labels and the cell that show a row of `<name>.csv`."""
+    exact = f"{name} {row['metric']} {row['kind']}"
+    number, *labels, cell = SHOWN[exact if exact in SHOWN else f"{name} * {row['kind']}"].split(" > ")
+    names = {key: DISPLAYED.get(value, value) for key, value in row.items()}
+    names["metric"] = row["metric"].replace("_", " ")
+    names |= {"method": ROWS.get(row["method"], names["method"]), "other": AGAINST.get(row["method"], "")}
+    return number, [label.format(**names) for label in labels], cell.format(**names)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("grse")])
+def test_each_figure_of_the_grse_paper_stands_in_its_notebook(name):
+    missing = []
+    for row in load_reported(name).to_dict("records"):
+        number, labels, cell = place(name, row)
+        whole = re.compile(rf"(?<![-\w.]){re.escape(cell)}(?![\w.])")
+        if not any(whole.search(text) and all(label in of for label in labels) for of, text in shown_cells(number)):
+            missing.append(f"notebook {number}: {' > '.join([*labels, cell])} ({row['source']})")
+    assert missing == []
