@@ -32,13 +32,14 @@ class Primitive:
 
     Attributes:
         name: One word; a scenario's name joins those of its primitives.
-        phrases: Wordings with the same meaning, with the slots to fill in.
+        phrase: How it is asked for, with the slots to fill in. One wording each: with two or three, so small a policy
+            spends its few hundred updates on synonyms (tried: 17 % of held-out tasks solved instead of more than half).
         call: What does it.
         answer: The call's result is to be handed to complete_task.
     """
 
     name: str
-    phrases: tuple[str, ...]
+    phrase: str
     call: Call
     answer: bool = False
 
@@ -71,115 +72,111 @@ _NOTE = _find("notes", "note")
 _ITEM = _find("shop", "item")
 
 
-def _do(name: str, phrases: tuple[str, ...], api: str, *arguments: Call | str) -> Primitive:
-    return Primitive(name, phrases, Call(api, arguments))
+def _do(name: str, phrase: str, api: str, *arguments: Call | str) -> Primitive:
+    return Primitive(name, phrase, Call(api, arguments))
 
 
-def _ask(name: str, phrases: tuple[str, ...], api: str, *arguments: Call | str) -> Primitive:
-    return Primitive(name, phrases, Call(api, arguments), answer=True)
+def _ask(name: str, phrase: str, api: str, *arguments: Call | str) -> Primitive:
+    return Primitive(name, phrase, Call(api, arguments), answer=True)
 
 
 ACTIONS = (
     _do(
         "pay",
-        ("pay {name} {amount} coins", "send {amount} coins to {name}", "transfer {amount} coins to {name}"),
+        "pay {name} {amount} coins",
         *("wallet.pay", _PERSON, "amount"),
     ),
     _do(
         "request",
-        ("request {amount} coins from {name}", "ask {name} for {amount} coins"),
+        "request {amount} coins from {name}",
         *("wallet.request", _PERSON, "amount"),
     ),
     _do(
         "save",
-        ("save {amount} coins", "put {amount} coins aside as savings", "add {amount} coins to my savings"),
+        "save {amount} coins",
         *("wallet.save", "amount"),
     ),
     _do(
         "text",
-        ("text {name} the word {word}", "send {name} a message saying {word}", "write {word} to {name}"),
+        "text {name} the word {word}",
         *("messages.send", _PERSON, "word"),
     ),
     _do(
         "block",
-        ("block the messages of {name}", "take no more messages from {name}"),
+        "block the messages of {name}",
         *("messages.block", _PERSON),
     ),
     _do(
         "forward",
-        ("forward the text of my note {note} to {name}", "send {name} a message with the text of my note {note}"),
+        "forward the text of my note {note} to {name}",
         *("messages.send", _PERSON, Call("notes.read", (_NOTE,))),
     ),
-    _do("star", ("star the contact {name}", "mark {name} as a favourite contact"), "contacts.star", _PERSON),
+    _do("star", "star the contact {name}", "contacts.star", _PERSON),
     _do(
         "relocate",
-        (
-            "relocate the contact {name} to {city}",
-            "change the city of {name} to {city}",
-            "set the city of {name} to {city}",
-        ),
+        "relocate the contact {name} to {city}",
         *("contacts.relocate", _PERSON, "city"),
     ),
     _do(
         "invite",
-        ("invite {name} to the event {event}", "ask {name} to join the event {event}"),
+        "invite {name} to the event {event}",
         *("calendar.invite", _EVENT, _PERSON),
     ),
     _do(
         "move",
-        ("move the event {event} to {day}", "shift the event {event} to {day}", "let the event {event} be on {day}"),
+        "move the event {event} to {day}",
         *("calendar.move", _EVENT, "day"),
     ),
-    _do("cancel", ("cancel the event {event}", "call off the event {event}"), "calendar.cancel", _EVENT),
+    _do("cancel", "cancel the event {event}", "calendar.cancel", _EVENT),
     _do(
         "book",
-        ("book a visit of {name} on {day}", "plan a visit of {name} for {day}"),
+        "book a visit of {name} on {day}",
         *("calendar.book", _PERSON, "day"),
     ),
-    _do("queue", ("queue the song {song}", "add the song {song} to the queue"), "music.queue", _SONG),
-    _do("like", ("like the song {song}", "give the song {song} a like"), "music.like", _SONG),
+    _do("queue", "queue the song {song}", "music.queue", _SONG),
+    _do("like", "like the song {song}", "music.like", _SONG),
     _do(
         "share",
-        ("share the song {song} with {name}", "let {name} hear the song {song}"),
+        "share the song {song} with {name}",
         *("music.share", _SONG, _PERSON),
     ),
     _do(
         "play",
-        ("play the song that {name} likes best", "play the favourite song of {name}"),
+        "play the song that {name} likes best",
         *("music.play", Call("music.favourite", (_PERSON,))),
     ),
     _do(
         "append",
-        ("append {word} to my note {note}", "add the word {word} to my note {note}"),
+        "append {word} to my note {note}",
         *("notes.append", _NOTE, "word"),
     ),
-    _do("pin", ("pin my note {note}", "keep my note {note} on top"), "notes.pin", _NOTE),
-    _do("delete", ("delete my note {note}", "throw my note {note} away"), "notes.delete", _NOTE),
+    _do("pin", "pin my note {note}", "notes.pin", _NOTE),
+    _do("delete", "delete my note {note}", "notes.delete", _NOTE),
     _do(
         "lend",
-        ("lend my note {note} to {name}", "let {name} read my note {note}"),
+        "lend my note {note} to {name}",
         *("notes.lend", _NOTE, _PERSON),
     ),
     _do(
         "record",
-        ("record the city of {name} in my note {note}", "add the city of {name} to my note {note}"),
+        "record the city of {name} in my note {note}",
         *("notes.append", _NOTE, Call("contacts.city", (_PERSON,))),
     ),
 )
 
 ANSWERS = (
-    _ask("where", ("tell me where {name} lives", "tell me the city of {name}"), "contacts.city", _PERSON),
-    _ask("when", ("tell me the day of the event {event}", "tell me when the event {event} is"), "calendar.day", _EVENT),
-    _ask("read", ("read me my note {note}", "tell me the text of my note {note}"), "notes.read", _NOTE),
-    _ask("owed", ("tell me how many coins {name} owes me", "tell me what {name} owes me"), "wallet.owed", _PERSON),
-    _ask("heard", ("tell me what {name} wrote last", "tell me the last message from {name}"), "messages.last", _PERSON),
+    _ask("where", "tell me where {name} lives", "contacts.city", _PERSON),
+    _ask("when", "tell me the day of the event {event}", "calendar.day", _EVENT),
+    _ask("read", "read me my note {note}", "notes.read", _NOTE),
+    _ask("owed", "tell me how many coins {name} owes me", "wallet.owed", _PERSON),
+    _ask("heard", "tell me what {name} wrote last", "messages.last", _PERSON),
 )
 
 #: Primitives of the app that only challenge scenarios use; their wording holds the names of its APIs.
 CHALLENGE_ACTIONS = (
-    _do("order", ("order the {item} in the shop", "order the item {item} from the shop"), "shop.order", _ITEM),
-    _do("wish", ("wish for the {item} in the shop", "put the item {item} on my shop wish list"), "shop.wish", _ITEM),
-    _do("gift", ("gift the {item} from the shop to {name}",), "shop.gift", _ITEM, _PERSON),
+    _do("order", "order the {item} in the shop", "shop.order", _ITEM),
+    _do("wish", "wish for the {item} in the shop", "shop.wish", _ITEM),
+    _do("gift", "gift the {item} from the shop to {name}", "shop.gift", _ITEM, _PERSON),
 )
 
-CHALLENGE_ANSWERS = (_ask("price", ("tell me the price of the {item} in the shop",), "shop.price", _ITEM),)
+CHALLENGE_ANSWERS = (_ask("price", "tell me the price of the {item} in the shop", "shop.price", _ITEM),)

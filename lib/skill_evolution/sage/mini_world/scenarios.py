@@ -24,7 +24,7 @@ from skill_evolution.sage.world import Task
 
 TASKS_PER_SCENARIO = 3
 _ROWS = 5  # rows of each kind that a world holds: enough to have to look the right one up
-_JOINERS = ("{} and then {}", "{}, then {}", "first {} and after that {}", "please {} and also {}")
+_JOINERS = ("{} and then {}", "please {} and also {}")
 
 Pair = tuple[Primitive, Primitive]
 
@@ -131,7 +131,7 @@ def _case(
     rng: np.random.Generator,
 ) -> Case:
     scenario = "_".join(primitive.name for primitive in pair)
-    phrases = [str(rng.choice(p.phrases)).format(**named) for p, named in zip(pair, values, strict=True)]
+    phrases = [p.phrase.format(**named) for p, named in zip(pair, values, strict=True)]
     task = Task(
         task_id=f"{scenario}_{number + 1}",
         scenario=scenario,

@@ -29,7 +29,7 @@ class MiniWorld:
         self,
         *,
         seed: int = 0,
-        train: int = 64,
+        train: int = 160,
         dev: int = 16,
         test: int = 32,
         challenge: int = 16,
