@@ -20,6 +20,16 @@ from skill_evolution.skills import EditRecord, Skill, SkillLibrary, load_library
 LIBRARIES = {name: paths.PLANTED / "locomo" / name for name in (robustness.START, robustness.HELPFUL)}
 
 
+# The paper's figures
+
+
+def test_what_else_the_paper_reports_is_listed_with_its_source():
+    table = robustness.other_reported(load_reported("grse_robustness"))
+    assert table["value"].tolist() == ["5", "6", "453", "-0.19", "-0.07", "3", "7"]  # 5.3 and App. C
+    assert table.iloc[2].tolist()[:4] == ["single-hop", "test questions", "453", "GRSE App. C"]
+    assert table["note"].isna().tolist() == [False, False, True, True, True, True, False]
+
+
 # The bundled libraries
 
 

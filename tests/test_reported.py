@@ -117,7 +117,7 @@ def test_an_unknown_name_lists_the_known_ones():
 # group, row, column), and the whole word that the cell has.
 SHOWN = {
     "grse f1 absolute": "01 > token F1 > {benchmark} > {method} (reported, {model}) > {category} > {value:.1f}",
-    "grse f1 difference": "01 > F1 minus > {benchmark} > MASkills > {category} > reported ({model}) > {value:.1f}",
+    "grse f1 difference": "01 > F1 minus > {benchmark} > MASkills > {category} > reported > {value:+.1f} ({model})",
     "grse_skills broken_answers absolute": "02 > {benchmark} > broken > {method}, reported > {value:g} ({model})",
     "grse_skills no_cited_evidence absolute": (
         "02 > {benchmark} > no evidence cited after > {method}, reported > {value:g} % ({model})"

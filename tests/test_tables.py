@@ -1,11 +1,13 @@
 """Tables: the papers' figures beside ours, and files written whole."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from skill_evolution.analysis.reported import load_reported
-from skill_evolution.analysis.tables import difference_table, main_table, render_table, save_table, wide_table
+from skill_evolution.analysis.tables import difference_table, main_table, render_table, save_table, signed, wide_table
 
 TITLE = "F1 [%], simulated reader & synthetic data"
 
@@ -78,5 +80,43 @@ def test_saved_files_hold_title_figures_and_note_and_are_the_same_again(predicti
 
 
 def test_rendering_rounds_values_and_keeps_p_values_readable():
-    text = render_table(pd.DataFrame({"difference": [1.26, np.nan], "p_value": [0.0123, 1.0]}), title="t").as_raw_html()
-    assert all(cell in text for cell in (">1.3<", ">0.012<", ">–<"))
+    frame = pd.DataFrame({"difference": [1.26, np.nan], "p_value": [0.0123, 1.0], "calls": [12345, 1]})
+    text = shown(frame)
+    assert all(cell in text for cell in (">1.3<", ">0.012<", ">–<", ">12,345<", ">p value<"))
+    assert ">1.26<" in shown(frame, decimals=2)
+
+
+def shown(frame: pd.DataFrame, **options: int) -> str:
+    return str(render_table(frame, title="t", **options).data)
+
+
+def test_figures_in_text_are_typeset_and_words_are_left_as_they_are():
+    cells = ["-1.5 [-2.5, -0.5]", "+0.0", "+6.7 (Qwen3.8-27B)", "a-1 [b, c] -1", "2022-05-07", None, 3]
+    text = shown(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
+    expected = ["−1.5\xa0[−2.5,\xa0−0.5]", "±0", "+6.7 (Qwen3.8-27B)", "a-1 [b, c] -1", "2022-05-07", "–", "3"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", text)[1:] == expected  # the title comes first
+
+
+def test_a_table_keeps_texts_from_being_taken_for_formulas():
+    text = shown(pd.DataFrame({"body": [r"grep \[D3:(6|8)\] and $x$"]}))
+    assert text.startswith('<div class="mathjax_ignore tex2jax_ignore">')
+    assert r"grep \[D3:(6|8)\] and $x$" in text
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((np.nan, np.nan), "±0"),
+        ((0.0, 0.0), "±0"),
+        ((-0.5, 0.5), "+0.0 [-0.5, +0.5]"),
+        ((-0.04, 0.5), "+0.0 [+0.0, +0.5]"),
+    ],
+)
+def test_no_difference_is_told_from_one_that_happens_to_be_0(ends, expected):
+    assert signed({"difference": -1e-12, "low": ends[0], "high": ends[1]}) == expected
+
+
+def test_a_difference_has_its_sign_and_interval_and_a_missing_one_is_none():
+    assert signed({"difference": 1.0, "low": -0.5, "high": 2.5}) == "+1.0 [-0.5, +2.5]"
+    assert signed({"difference": -1.0, "low": np.nan, "high": np.nan}) == "-1.0"
+    assert signed({"difference": np.nan, "low": np.nan, "high": np.nan}) is None

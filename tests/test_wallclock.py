@@ -141,6 +141,7 @@ def test_tables_show_the_overlap_and_the_papers_ranges(runs):
         times, wallclock.clock_ratios(model, "seconds"), reported_ranges(load_reported("grse_cost"))
     )
     assert view["calls under way"].tolist() == ["0.86 [0.86, 0.86]", "1.2 to 1.5", "1.3 to 1.8"]
+    assert view["modelled"].tolist()[1:] == ["1.2 to 1.5", "1.3 to 1.8"]
 
 
 def test_a_model_that_answers_at_once_has_no_overlap_and_no_measured_ratio(runs):
@@ -149,6 +150,9 @@ def test_a_model_that_answers_at_once_has_no_overlap_and_no_measured_ratio(runs)
     assert wallclock.time_table(times, model)["overlap"].isna().tolist() == [True] * 10
     clock = wallclock.clock_ratios(model, "seconds")
     ratios = pd.DataFrame({"task": ["HotpotQA"], "quantity": ["training rollouts"], "ratio": [np.nan]})
+    view = wallclock.clock_view(times, clock, reported_ranges(load_reported("grse_cost")))
+    assert "calls under way" not in view
+    assert view["modelled"].tolist()[1:] == ["1.2 to 1.5", "1.3 to 1.8"]
     there = wallclock.with_clock(ratios, times, clock)
     assert there["quantity"].tolist() == ["training rollouts", "modelled wall clock"]
     timed = wallclock.with_clock(ratios, wallclock.measured(runs), clock)

@@ -14,7 +14,7 @@ import pandas as pd
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.results import with_mixed_library, with_own_library
 from skill_evolution.analysis.runtime import tokens_by_part
-from skill_evolution.analysis.tables import wide_table
+from skill_evolution.analysis.tables import signed, wide_table
 from skill_evolution.config import Config, check_keys
 from skill_evolution.experiments import iterations, main_grid, predictions, usage
 
@@ -169,16 +169,6 @@ def wide_differences(table: pd.DataFrame, metric: str) -> pd.DataFrame:
                 rows.append({"method": label, **figures})
     columns = ["method", *dict.fromkeys(part["category"]), "p (average)", "n", "missing", "interval"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def signed(cell: Mapping[str, Any]) -> str | None:
-    """A difference with its interval as a cell, "+1.0 [-0.5, +2.5]"; None where there is none."""
-    if pd.isna(cell["difference"]):
-        return None
-    if abs(cell["difference"]) < 1e-9:
-        return "±0"  # the same answers, most often
-    interval = "" if pd.isna(cell["low"]) else f" [{cell['low']:+.1f}, {cell['high']:+.1f}]"
-    return f"{cell['difference']:+.1f}{interval}"
 
 
 def variant_names() -> list[str]:

@@ -15,6 +15,7 @@ from IPython.display import HTML
 from skill_evolution.aio import run_sync
 from skill_evolution.analysis.frames import rows, where
 from skill_evolution.analysis.names import NAMES
+from skill_evolution.analysis.tables import verbatim
 from skill_evolution.benchmarks.base import Question
 from skill_evolution.config import Config
 from skill_evolution.evolution import Models
@@ -153,7 +154,7 @@ def show_case(case: Case, *, made_with: str) -> HTML:
     question = case.question
     gold = ", ".join(question.evidence) or "not given"
     sides = "".join(_side(side, question) for side in (case.before, case.after))
-    return HTML(
+    return verbatim(
         f"<h4>One question before and after training ({html.escape(made_with)})</h4>"
         f"<p><b>Question</b> ({html.escape(NAMES.get(question.category, question.category))}): "
         f"{html.escape(question.text)}<br><b>Gold answer:</b> {html.escape(question.answer)} "
@@ -168,7 +169,8 @@ def _side(side: Side, question: Question) -> str:
     steps = "".join(
         f'<div style="margin:.4em 0"><b>{step.number}. {step.agent}, {_KINDS[step.kind]}</b>'
         '<div style="font-family:monospace;font-size:85%;white-space:pre-wrap;overflow-wrap:anywhere;'
-        f'max-height:14em;overflow-y:auto;background:#f5f5f5;padding:.4em">{_marked(step.text, question)}</div></div>'
+        'max-height:14em;overflow-y:auto;background:rgba(128, 128, 128, 0.12);padding:.4em">'
+        f"{_marked(step.text, question)}</div></div>"
         for step in execution.steps
     )
     used = ", ".join(f"{name} ({agent})" for agent, names in execution.used.items() for name in names)

@@ -32,11 +32,11 @@ def paper_style() -> AbstractContextManager[None]:
 
 
 def new_figure(
-    *, width: Literal["column", "page"] = "column", height: float = 2.5, columns: int = 1
+    *, width: Literal["column", "page"] = "column", height: float = 2.5, columns: int = 1, rows: int = 1
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of a paper's column or page width (3.3 or 6.9 inches) with `columns` axes side by side."""
+    """A figure of a paper's column or page width (3.3 or 6.9 inches) with `columns` axes side by side in each row."""
     figure = Figure(figsize=(WIDTHS[width], height), layout="constrained")
-    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
 def plot_methods(frame: pd.DataFrame, ax: Axes, *, label: str, methods: Sequence[str] | None = None) -> Axes:

@@ -1,11 +1,13 @@
 """Frames behind the main results: which rows go together, curves over iterations, and what the calls cost."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from skill_evolution.analysis import frames
 from skill_evolution.analysis.names import NAMES
+from skill_evolution.analysis.tables import REPORTED, signed
 
 
 def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -19,11 +21,37 @@ def with_mixed_library(predictions: pd.DataFrame) -> pd.DataFrame:
 
 
 def grse_differences(*tables: pd.DataFrame) -> pd.DataFrame:
-    """GRSE's rows of several difference tables under one another, without the columns that say the same in each."""
+    """GRSE's rows of several difference tables with display names, one under the other, to read.
+
+    Returns:
+        benchmark, method ("minus <baseline>"), category, points ("difference [low, high]"), p_value, n, missing,
+        interval and, if any of the tables has reported figures, `reported`: "difference (model)", several set apart
+        by a comma.
+    """
     parts = [frames.where(table, table["method"] == NAMES["grse"]) for table in tables]
-    rows = pd.concat(parts, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
-    rows["method"] = [f"minus {baseline}" for baseline in rows["baseline"]]
-    return rows.drop(columns=["metric", "baseline"])
+    found = pd.concat(parts, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
+    lines = [
+        {
+            "benchmark": row["benchmark"],
+            "method": f"minus {row['baseline']}",
+            "category": row["category"],
+            "points": signed(row),
+            "p_value": row["p_value"],
+            "n": row["n"],
+            "missing": row["n_missing"],
+            "reported": _reported(row),
+            "interval": row["interval"],
+        }
+        for row in frames.rows(found)
+    ]
+    view = pd.DataFrame(lines)
+    return view if view["reported"].notna().to_numpy().any() else view.drop(columns="reported")
+
+
+def _reported(row: Mapping[str, Any]) -> str | None:
+    """The papers' figures of a row, from its columns "reported (<model>)"."""
+    figures = {name.removeprefix(f"{REPORTED} "): value for name, value in row.items() if name.startswith(REPORTED)}
+    return ", ".join(f"{value:+.1f} {model}" for model, value in figures.items() if pd.notna(value)) or None
 
 
 def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -53,7 +81,7 @@ def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
     # min_count: a server that does not tell cached tokens has told nothing, not 0.
     table = pd.DataFrame(usage.groupby(keys)[sums].sum(min_count=1)).reset_index()
     share = [100 * cut / calls if calls else 0.0 for cut, calls in zip(table["cut"], table["calls"], strict=True)]
-    return table.assign(cut=share).rename(columns={"cut": "cut [%]"})
+    return table.astype(dict.fromkeys(sums, "Int64")).assign(cut=share).rename(columns={"cut": "cut [%]"})
 
 
 def reason_counts(iterations: pd.DataFrame) -> pd.DataFrame:

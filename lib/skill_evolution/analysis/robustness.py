@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from skill_evolution import paths
+from skill_evolution.analysis.names import NAMES
 from skill_evolution.config import Config, load_config
 from skill_evolution.experiments import predictions
 from skill_evolution.feedback import Credit, collapse
@@ -55,6 +56,23 @@ def load_sets(folder: Path = paths.PLANTED) -> pd.DataFrame:
 def load_assumptions(folder: Path = paths.PLANTED) -> pd.DataFrame:
     """What the signs rest on, one assumption varied at a time, as `benchmarks/planted_assumptions.py` measured it."""
     return pd.read_csv(folder / "assumptions.csv")
+
+
+def other_reported(reported: pd.DataFrame) -> pd.DataFrame:
+    """The paper's figures on its planted skills that have no counterpart in our tables, to read.
+
+    `reported` is `load_reported("grse_robustness")`; its F1 and its credit signs stand beside ours.
+    """
+    rest = reported.query("metric not in ['f1', 'correct_credit_signs']")
+    return pd.DataFrame(
+        {
+            "of": rest["category"].replace(NAMES),
+            "what": rest["metric"].str.replace("_", " "),
+            "value": rest["value"].map("{:g}".format),
+            "source": rest["source"],
+            "note": rest["note"].replace("", None),
+        }
+    )
 
 
 def from_helpful(method: str) -> str:

@@ -1,12 +1,15 @@
 """Tables: tidy frames from predictions and the papers' figures, and their rendering as CSV, LaTeX and HTML."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from great_tables import GT
+from IPython.display import HTML
+from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from skill_evolution.analysis.frames import interval_text
 from skill_evolution.analysis.statistics import paired_differences, summarize
@@ -14,6 +17,10 @@ from skill_evolution.runs import write_text
 
 KEYS = ["benchmark", "method", "category", "metric"]
 REPORTED = "reported"
+ZERO = 1e-9  # differences below are rounding
+_FIGURE = re.compile(r"[-+±]?\d")  # how a cell begins that is a figure and not words
+_MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
+_INTERVAL = re.compile(r" \[[^\[\]]*\]")
 
 
 def main_table(
@@ -97,21 +104,65 @@ def wide_table(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["benchmark", "method", *categories, "n", "missing", "interval"])
 
 
-def render_table(frame: pd.DataFrame, *, title: str) -> GT:
-    """A great_tables table that a notebook displays; the title says whose model and data it is made with.
+def signed(cell: Mapping[str, Any]) -> str | None:
+    """A difference with its interval as a cell, "+1.0 [-0.5, +2.5]"; None where there is none.
+
+    "±0" is a difference that cannot be another with other questions or seeds; one that only happens to be 0 keeps its
+    interval: "+0.0 [-1.0, +1.0]".
+    """
+    if pd.isna(cell["difference"]):
+        return None
+    value, low, high = (round(cell[name], 1) + 0.0 for name in ("difference", "low", "high"))  # + 0.0: no -0.0
+    if abs(cell["difference"]) < ZERO and (pd.isna(low) or cell["high"] - cell["low"] < ZERO):
+        return "±0"  # the same answers
+    return interval_text(value, low, high, sign="+")
+
+
+def render_table(frame: pd.DataFrame, *, title: str, decimals: int = 1) -> HTML:
+    """A table that a notebook displays; the title says whose model and data it is made with.
 
     Columns `benchmark` and `method`, where there are, become row groups and row names, and `interval` a note below.
-    The id is made from the title, so the HTML is the same when made again.
+    The id is made from the title, so the HTML is the same when made again. Floats have `decimals` decimals, p-values
+    always three.
     """
+    return verbatim(_table(_typeset(frame), title=title, decimals=decimals).as_raw_html())
+
+
+def verbatim(markup: str) -> HTML:
+    """HTML that MathJax leaves as it is: `\\[` or `$` in the texts of skills and models begin no formula.
+
+    The classes are those that MathJax 3 and later (JupyterLab) and MathJax 2 (exported pages) skip.
+    """
+    return HTML(f'<div class="mathjax_ignore tex2jax_ignore">{markup}</div>')
+
+
+def _typeset(frame: pd.DataFrame) -> pd.DataFrame:
+    """Figures in cells of text set as great_tables sets numbers: a true minus sign; intervals don't break."""
+    texts = [column for column in frame if not is_numeric_dtype(frame[column])]
+    cells = {column: [_typeset_cell(cell) for cell in frame[column]] for column in texts}
+    return frame.assign(**{str(c): pd.Series(found, frame.index, dtype=object) for c, found in cells.items()})
+
+
+def _typeset_cell(cell: Any) -> Any:
+    if not isinstance(cell, str) or not _FIGURE.match(cell):
+        return cell
+    if cell in ("+0.0", "-0.0"):  # a difference without an interval, as in `signed`
+        return "±0"
+    return _INTERVAL.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), _MINUS.sub("\N{MINUS SIGN}", cell))
+
+
+def _table(frame: pd.DataFrame, *, title: str, decimals: int = 1) -> GT:
     notes = list(frame["interval"].dropna().unique()) if "interval" in frame else []
     frame = frame.drop(columns="interval", errors="ignore")
     id_ = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     group, name = ("benchmark" if "benchmark" in frame else None), ("method" if "method" in frame else None)
     table = GT(frame, id=id_, groupname_col=group, rowname_col=name)
     floats = list(frame.select_dtypes("float").columns)
+    whole = [column for column in frame if is_integer_dtype(frame[column])]
     p_values = [column for column in floats if column == "p_value"]
-    table = table.tab_header(title=title).fmt_number([c for c in floats if c not in p_values], decimals=1)
-    table = table.fmt_number(p_values, decimals=3).sub_missing(missing_text="–")
+    table = table.tab_header(title=title).fmt_number([c for c in floats if c not in p_values], decimals=decimals)
+    table = table.fmt_integer(whole).fmt_number(p_values, decimals=3).sub_missing(missing_text="–")
+    table = table.cols_label({column: column.replace("_", " ") for column in frame if "_" in column})
     for note in notes:
         table = table.tab_source_note(note)
     return table
@@ -119,10 +170,10 @@ def render_table(frame: pd.DataFrame, *, title: str) -> GT:
 
 def save_table(frame: pd.DataFrame, path_without_suffix: Path, *, title: str) -> None:
     """Write the frame as .csv (full precision), .tex and .html, each whole and then renamed."""
-    table = render_table(frame, title=title)
+    page = _table(_typeset(frame), title=title)
     for suffix, text in (
         (".csv", frame.to_csv(index=False, lineterminator="\n")),
-        (".tex", table.tab_options(table_font_size="8pt").as_latex()),
-        (".html", table.as_raw_html()),
+        (".tex", _table(frame, title=title).tab_options(table_font_size="8pt").as_latex()),
+        (".html", page.as_raw_html()),
     ):
         write_text(path_without_suffix.with_name(path_without_suffix.name + suffix), text)

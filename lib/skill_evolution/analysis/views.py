@@ -9,8 +9,10 @@ from importlib import metadata
 import pandas as pd
 from IPython.display import HTML
 
+from skill_evolution.analysis.tables import render_table, verbatim
 from skill_evolution.benchmarks.base import Benchmark
 from skill_evolution.config import Config
+from skill_evolution.evolution import Evolution
 from skill_evolution.feedback import Credit, Feedback
 from skill_evolution.gate import GateResult
 from skill_evolution.operators import Change
@@ -18,15 +20,40 @@ from skill_evolution.rollouts import Group
 from skill_evolution.teams import NO_ANSWER, Libraries, Step
 
 _PACKAGES = ("skill-evolution", "numpy", "scipy", "pandas", "matplotlib", "pydantic", "papermill")
-_COLOURS = {"+": "#e2f3e6", "-": "#fae3e3", "@": "#eef1f6"}
+TELLING = 0.5  # [ours] rewards this far apart: one rollout went right and another wrong
+_COLOURS = {  # see-through, so that the text can be read on a dark page as well
+    "+": "rgba(46, 160, 67, 0.2)",
+    "-": "rgba(248, 81, 73, 0.2)",
+    "@": "rgba(128, 128, 128, 0.15)",
+}
 
 
-def versions(config: Config | None = None) -> pd.DataFrame:
+def versions(config: Config | None = None) -> HTML:
     """Versions of Python and of the packages that figures depend on; with a config, its profile and models."""
     rows = {"python": platform.python_version(), **{name: metadata.version(name) for name in _PACKAGES}}
     if config is not None:
         rows |= {"profile": config.profile, "model": config.label}
-    return pd.DataFrame(rows.items(), columns=["package", "version"])
+    return render_table(pd.DataFrame(rows.items(), columns=["package", "version"]), title="Versions")
+
+
+async def follow_group(evolution: Evolution, libraries: Libraries, *, question: int | None = None) -> Group:
+    """The rollouts of one training question in the first iteration.
+
+    Args:
+        evolution: what asks; a call that its ledger holds is not made again.
+        libraries: the skills that the rollouts have.
+        question: the question's place in the training split; None takes the first on which one rollout got at least
+            half of all reward more than another, or, where there is none, the first of all.
+    """
+    questions = evolution.benchmark.splits["train"]
+    if question is not None:
+        return await evolution.group(1, questions[question], libraries)
+    for candidate in questions:
+        group = await evolution.group(1, candidate, libraries)
+        rewards = [t.reward for t in group.finished if t.reward is not None]
+        if rewards and max(rewards) - min(rewards) >= TELLING:
+            return group
+    return await evolution.group(1, questions[0], libraries)
 
 
 def group_table(group: Group) -> pd.DataFrame:
@@ -40,7 +67,7 @@ def group_table(group: Group) -> pd.DataFrame:
                 "answer": (t.execution.answer or NO_ANSWER) if t.execution else t.error,
                 "reward": t.reward,
                 "advantage": advantage,
-                "skills used": ", ".join(n for names in t.execution.used.values() for n in names)
+                "skills used": ", ".join(n for names in t.execution.used.values() for n in names) or None
                 if t.execution
                 else None,
             }
@@ -94,6 +121,14 @@ def issues_table(benchmarks: Iterable[Benchmark]) -> pd.DataFrame:
     return pd.DataFrame(list(dict.fromkeys(rows)), columns=["benchmark", "where", "problem", "action"])
 
 
+def show_issues(benchmarks: Iterable[Benchmark]) -> HTML:
+    """`issues_table` to read; a sentence where there is nothing to list."""
+    issues = issues_table(benchmarks)
+    if issues.empty:
+        return HTML("<p>No fault was found in the data files.</p>")
+    return render_table(issues, title=f"Faults found in the data files: {len(issues)}")
+
+
 def library_table(libraries: Libraries) -> pd.DataFrame:
     """One row a skill of every agent: what it says, who wrote it, its utility and how often its use was recorded."""
     rows = [
@@ -114,7 +149,7 @@ def library_table(libraries: Libraries) -> pd.DataFrame:
 
 def show_changes(changes: Iterable[Change]) -> HTML:
     """Every change of a library as a coloured diff of the skill's text, with operator and evidence above it."""
-    return HTML("\n".join(_diff(change) for change in changes) or "<p>No library changed.</p>")
+    return verbatim("\n".join(_diff(change) for change in changes) or "<p>No library changed.</p>")
 
 
 def _diff(change: Change) -> str:

@@ -13,10 +13,18 @@ from skill_evolution.analysis.names import NAMES
 METHODS = [NAMES[name] for name in ("empty", "maskills", "grse")]
 
 
-def by_benchmark(frame: pd.DataFrame, title: str, plot: Callable[[pd.DataFrame, Axes, str], Axes]) -> Figure:
-    """One panel a benchmark, side by side; `plot` gets a benchmark's rows, the axes and the benchmark's name."""
+def by_benchmark(
+    frame: pd.DataFrame, title: str, plot: Callable[[pd.DataFrame, Axes, str], Axes], *, stacked: bool = False
+) -> Figure:
+    """One panel a benchmark; `plot` gets a benchmark's rows, the axes and the benchmark's name.
+
+    `stacked` panels have the page's width each, for many methods in many categories.
+    """
     parts = dict(list(frame.groupby("benchmark", sort=False)))
-    figure, axes = figures.new_figure(width="page", columns=len(parts))
+    if stacked:
+        figure, axes = figures.new_figure(width="page", height=2.2 * len(parts), rows=len(parts))
+    else:
+        figure, axes = figures.new_figure(width="page", columns=len(parts))
     for ax, (benchmark, part) in zip(axes, parts.items(), strict=True):
         plot(part, ax, str(benchmark))
     figure.suptitle(title_of(frame, title))
@@ -30,11 +38,12 @@ def _methods(frame: pd.DataFrame) -> list[str]:
 
 @drawing("01_f1", "01_main", alt="Token F1 of each method by question category, for HotpotQA and LoCoMo")
 def f1_by_category(main: pd.DataFrame) -> Figure:
-    """Points with intervals, methods side by side."""
+    """Points with intervals, methods side by side, a benchmark below the other: else eight methods run together."""
     return by_benchmark(
         main.query("metric == 'f1'"),
         "Token F1 by category",
         lambda part, ax, name: figures.plot_methods(part, ax, label=f"{name}: F1 [%]", methods=_methods(main)),
+        stacked=True,
     )
 
 

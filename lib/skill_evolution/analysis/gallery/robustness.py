@@ -123,11 +123,20 @@ def f1_by_iteration(curves: pd.DataFrame, ends: pd.DataFrame) -> Figure:
         )  # fmt: skip
     _clean_ends(ax, where(ends, ends["metric"] == "f1"), float(max(curves["iteration"])) + 0.6)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel(f"iteration (0: perturbed start)\n{figures.interval_note(where(curves, curves['iteration'] > 0))}")
+    note = figures.interval_note(where(curves, curves["iteration"] > 0))
+    ax.set_xlabel(f"iteration (0: perturbed start)\n{note}{_other_seeds(curves, ends)}")
     ax.set_ylabel("single-hop test F1 [%]")
     figure.legend(loc="outside lower center", ncols=2)
     figure.suptitle(title_of(curves, "Test F1 from planted libraries").replace(" (", "\n("))
     return figure
+
+
+def _other_seeds(curves: pd.DataFrame, ends: pd.DataFrame) -> str:
+    """How many seeds the open markers have, where it isn't as many as the curves have."""
+    clean = where(ends, ends["method"].str.endswith(CLEAN))
+    trained = where(curves, curves["iteration"] > 0)
+    seeds = sorted({row["n_seeds"] for row in rows(clean)} - {row["n_seeds"] for row in rows(trained)})
+    return f"\n(open markers: {' to '.join(map(str, seeds))} seeds)" if seeds else ""
 
 
 def _clean_ends(ax: Axes, ends: pd.DataFrame, x: float) -> None:
