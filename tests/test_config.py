@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from skill_evolution import paths
 from skill_evolution.benchmarks import BENCHMARKS
-from skill_evolution.config import Config, ConfigError, ModelConfig, SamplingConfig, load_config
+from skill_evolution.config import Config, ConfigError, ModelConfig, SamplingConfig, load_config, profile_seeds
 from skill_evolution.methods import METHODS
 from skill_evolution.models.base import Sampling
 from skill_evolution.notebooks import assign_parameters
@@ -307,3 +307,11 @@ def test_the_label_says_whose_replies_they_are(models: dict[str, Any], label: st
 def test_every_field_is_described() -> None:
     for model in (Config, SamplingConfig, ModelConfig):
         assert [name for name, field in model.model_fields.items() if not field.description] == []
+
+
+def test_a_profile_says_how_many_runs_there_are(tmp_path: Path) -> None:
+    assert profile_seeds("demo") == [0, 1, 2]
+    assert profile_seeds("cpu") == profile_seeds("cpu_rules") == [0]
+    (tmp_path / "mine.yaml").write_text("seeds: 3\n")
+    with pytest.raises(ConfigError, match=r"mine.yaml: seeds: expected a list of integers from 0, found 3"):
+        profile_seeds(str(tmp_path / "mine.yaml"))

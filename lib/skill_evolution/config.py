@@ -259,6 +259,19 @@ def _read_profile(path: Path, *, above: tuple[Path, ...] = ()) -> dict[str, Any]
     return _merged(_read_profile(base_path, above=(*above, path)), values)
 
 
+def profile_seeds(profile: str = "demo") -> list[int]:
+    """The seeds of a profile's training runs: its `seeds`, else three, as many as the paper's runs (FACTS A).
+
+    Raises:
+        ConfigError: No such profile, or `seeds` is no list of integers from 0.
+    """
+    path = profile_path(profile)
+    seeds = _read_profile(path).get("seeds", [0, 1, 2])
+    if not (isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)):
+        raise ConfigError(f"{path}: seeds: expected a list of integers from 0, found {seeds!r}")
+    return seeds
+
+
 def _mapping(values: Any, where: str) -> dict[str, Any]:
     if values is not None and not isinstance(values, Mapping):
         raise ConfigError(f"{where}: expected keys and values, found {type(values).__name__} {values!r}")
@@ -300,6 +313,7 @@ def load_config(profile: str = "demo", **overrides: Any) -> Config:
     _check_fields(overrides, Config.model_fields, "overrides")
     path = profile_path(profile)
     values = _read_profile(path)
+    values.pop("seeds", None)  # of the notebooks' runs (`profile_seeds`); a config has one
     _check_fields(values, [*Config.model_fields, "per_benchmark", "per_method"], str(path))
     benchmark, method = (
         str(overrides.get(name, values.get(name, Config.model_fields[name].default))) for name in LAYERED
