@@ -29,6 +29,8 @@ from skill_evolution.config import Config, check_keys, load_config, profile_path
 from skill_evolution.models.serve import ServeError, serving
 from skill_evolution.notebook_process import strip_file
 from skill_evolution.paths import NOTEBOOKS, PACKAGE, RESULTS, ROOT
+from skill_evolution.sage.config import SageConfig, load_sage_config
+from skill_evolution.sage.config import _profile_path as sage_profile_path
 
 logger = logging.getLogger(__name__)
 
@@ -112,13 +114,24 @@ def assigned_names(path: Path, source: str) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
+def is_sage(name: str) -> bool:
+    """Whether a notebook's profile and overrides are those of SageConfig: `sage` is a word of its name."""
+    return "sage" in name.split("_")
+
+
+def _load(name: str, profile: str, overrides: Mapping[str, Any]) -> Config | SageConfig:
+    """The config that a notebook will make."""
+    return load_sage_config(profile, **overrides) if is_sage(name) else load_config(profile, **overrides)
+
+
 def assign_parameters(
     declared: Mapping[str, Collection[str]], values: Mapping[str, Any], *, profile: str
 ) -> dict[str, dict[str, Any]]:
     """Decide which parameters each notebook is given.
 
-    A name goes to the notebooks whose ``parameters`` cell has it; to the others, if it is a field of Config, it goes as
-    an entry of ``overrides``. So one value may serve several notebooks, and need not be known to all of them.
+    A name goes to the notebooks whose ``parameters`` cell has it; to the others, if it is a field of their
+    configuration (Config, or SageConfig for SAGE's), it goes as an entry of ``overrides``. So one value may serve
+    several notebooks, and need not be known to all of them.
 
     Args:
         declared: For each notebook's name, the names in its ``parameters`` cell.
@@ -129,20 +142,23 @@ def assign_parameters(
         For each notebook's name, what papermill is to inject.
 
     Raises:
-        ValueError: If no notebook and no field of Config goes by one of the names (the message has the nearest one), or
-            Config refuses a value.
+        ValueError: If no notebook and no field of their configuration goes by one of the names (the message has the
+            nearest one), or the configuration refuses a value.
     """
-    fields = set(Config.model_fields) - {"profile"}
+    models = {name: SageConfig if is_sage(name) else Config for name in declared}
+    fields = {name: set(model.model_fields) - {"profile"} for name, model in models.items()}
     if "profile" in values:
         raise ValueError("the profile is chosen by --profile (PROFILE=... with make), not by a parameter")
-    check_keys(values, fields.union(*declared.values()), where=f"parameters of {', '.join(declared)} or Config")
+    known = set().union(*fields.values(), *declared.values())
+    what = " or ".join(dict.fromkeys(model.__name__ for model in models.values()))
+    check_keys(values, known, where=f"parameters of {', '.join(declared)} or {what}")
     assigned = {}
     for notebook, names in declared.items():
         own = {name: value for name, value in values.items() if name in names}
-        overrides = {name: value for name, value in values.items() if name in fields.difference(names)}
+        overrides = {name: value for name, value in values.items() if name in fields[notebook].difference(names)}
         if overrides:
             own["overrides"] = {**own.get("overrides", {}), **overrides}
-        load_config(profile, **own.get("overrides", {}))  # a bad value shows now, not after the notebooks before it
+        _load(notebook, profile, own.get("overrides", {}))  # a bad value shows now, not after the notebooks before it
         assigned[notebook] = {**own, "profile": profile}
     return assigned
 
@@ -177,16 +193,17 @@ def run_notebooks(
             notebook cannot be parametrised.
         ServeError: Before anything runs, if a model can't be served.
     """
-    path = profile_path(profile)
-    profile = profile if profile == path.stem else str(path.resolve())
     sources = find_notebooks(names, folder=folder)
+    find_profile = sage_profile_path if all(is_sage(source.stem) for source in sources) else profile_path
+    path = find_profile(profile)
+    profile = profile if profile == path.stem else str(path.resolve())
     declared = {source.stem: declared_parameters(source) for source in sources}
     assigned = assign_parameters(declared, parameters or {}, profile=profile)
     target = results.resolve() / path.stem
     target.mkdir(parents=True, exist_ok=True)
     outcomes = []
-    configs = [load_config(profile, **values.get("overrides", {})) for values in assigned.values()]
-    with serving(configs):  # one server for all of them
+    configs = [_load(name, profile, values.get("overrides", {})) for name, values in assigned.items()]
+    with serving(config for config in configs if isinstance(config, Config)):  # one server for all; SAGE needs none
         for number, source in enumerate(sources, start=1):
             report(f"[{number}/{len(sources)}] {source.stem} ...")
             outcomes.append(_run_in_process(source, target, assigned[source.stem]))
@@ -267,7 +284,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder above the profile's (%(default)s)")
     parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="folder of the notebooks (%(default)s)")
     parser.add_argument("--strip", action="store_true", help="run nothing: clean the committed notebooks' metadata")
-    help_ = "a notebook's parameter or a field of Config, and its value in YAML; may be repeated"
+    help_ = "a notebook's parameter or a field of its configuration, and its value in YAML; may be repeated"
     parser.add_argument(
         "-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=help_
     )

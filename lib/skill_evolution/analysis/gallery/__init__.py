@@ -20,7 +20,7 @@ from skill_evolution.runs import write_text
 
 Draw = Callable[..., Figure]
 MADE_WITH = "made_with"
-_MODULES = ("main", "learned", "transfer", "ablations", "runtime", "robustness")
+_MODULES = ("main", "learned", "transfer", "ablations", "runtime", "robustness", "sage")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,126 @@
+"""Evaluation of a stage's policy: all that is asked of it runs side by side, and each part leaves a CSV file."""
+
+import json
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from skill_evolution import aio
+from skill_evolution.runs import write_json, write_text
+from skill_evolution.sage.agent import PolicySampling
+from skill_evolution.sage.chains import Chain, run_chain
+from skill_evolution.sage.config import Retrieval
+from skill_evolution.sage.metrics import episode_frame, metrics
+from skill_evolution.sage.planning import by_scenario
+from skill_evolution.sage.retrieval import RETRIEVERS
+from skill_evolution.sage.stages import Stage, load, open_world
+from skill_evolution.sage.world import Task, World
+
+if TYPE_CHECKING:
+    from skill_evolution.sage.policy import LocalPolicy  # imports torch
+
+GREEDY = "greedy"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation of a policy.
+
+    Attributes:
+        split: dev, test or challenge.
+        temperature: Of sampling; 0 is greedy.
+        retrieval: Which skills are offered; None is the agent without library.
+        whole_split: One chain over all tasks of the split, so that skills of other scenarios can be retrieved, in place
+            of one chain a scenario.
+        scenarios: The first so many of the split; None takes all.
+    """
+
+    split: str
+    temperature: float = 0.0
+    retrieval: Retrieval | None = "same_scenario"
+    whole_split: bool = False
+    scenarios: int | None = None
+
+    @property
+    def decoding(self) -> str:
+        """ "greedy", or the temperature in words."""
+        return f"T = {self.temperature:g}" if self.temperature else GREEDY
+
+    @property
+    def name(self) -> str:
+        """The name of its files."""
+        parts = [self.split, self.decoding.replace(" = ", ""), self.retrieval or "no_library"]
+        parts += ["one_chain"] if self.whole_split else []
+        return "-".join([*parts, *([f"first{self.scenarios}"] if self.scenarios else [])])
+
+    def file(self, stage: Stage, root: Path | None = None) -> Path:
+        """Its rows; the figures over all of them lie beside, as JSON."""
+        return stage.folder(root) / "evaluation" / f"{self.name}.csv"
+
+    def finished(self, stage: Stage, root: Path | None = None) -> bool:
+        """Whether its files are there and no row failed: failures are tried again."""
+        file = self.file(stage, root)
+        return file.is_file() and not _summary(file)["failed"]
+
+    def chains(self, world: World) -> list[tuple[Task, ...]]:
+        """The tasks of each chain."""
+        own = by_scenario(world.tasks(self.split))[: self.scenarios]
+        return [tuple(task for tasks in own for task in tasks)] if self.whole_split else [tuple(tasks) for tasks in own]
+
+
+def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | None = None) -> None:
+    """Run those evaluations of a trained stage that aren't finished."""
+    pending = [evaluation for evaluation in evaluations if not evaluation.finished(stage, root)]
+    if not pending:
+        return
+    with open_world(stage.config) as world:
+        work = [(evaluation, tasks) for evaluation in pending for tasks in evaluation.chains(world)]
+        policy = load(stage, world, root=root)
+        chains = aio.run_sync(aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work]))
+    for evaluation in pending:
+        own = [chain for chain, (one, _) in zip(chains, work, strict=True) if one == evaluation]
+        _write(own, evaluation.file(stage, root), evaluation)
+
+
+def _chain(
+    policy: "LocalPolicy", world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
+) -> Coroutine[Any, Any, Chain]:
+    from skill_evolution.sage.running import limits, prompt
+
+    agent = stage.config.agent
+    return run_chain(
+        policy,
+        world,
+        tasks,
+        key="/".join(["evaluation", *map(str, stage.seeds), evaluation.split]),
+        retriever=RETRIEVERS[evaluation.retrieval] if evaluation.retrieval else None,
+        sampling=PolicySampling(evaluation.temperature, agent.tokens_per_turn),
+        limits=limits(agent),
+        prompt=prompt(agent),
+    )
+
+
+def _write(chains: Sequence[Chain], file: Path, evaluation: Evaluation) -> None:
+    rows = episode_frame(chains).drop(columns=["index", "key", "reward"])
+    rows.insert(0, "split", evaluation.split)
+    rows.insert(1, "decoding", evaluation.decoding)
+    write_json(file.with_suffix(".json"), metrics(chains))
+    write_text(file, rows.to_csv(index=False, lineterminator="\n"))
+
+
+def read_rows(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> pd.DataFrame:
+    """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
+    return pd.read_csv(evaluation.file(stage, root), dtype={"error": "str"})
+
+
+def read_figures(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> dict[str, Any]:
+    """The figures of `metrics.metrics` over all its chains."""
+    own = {"split": evaluation.split, "decoding": evaluation.decoding}
+    return own | _summary(evaluation.file(stage, root))
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    return json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
