@@ -219,6 +219,7 @@ def _self_distil(config: SageConfig, policy: "LocalPolicy", world: World, folder
 
 
 def _fine_tune(config: SageConfig, policy: "LocalPolicy", world: World, folder: Path, episodes: list[Any]) -> None:
+    from skill_evolution.sage.expert_data import permuted_values
     from skill_evolution.sage.metrics import metrics
     from skill_evolution.sage.running import Runner
     from skill_evolution.sage.sft import examples, train_sft
@@ -229,7 +230,8 @@ def _fine_tune(config: SageConfig, policy: "LocalPolicy", world: World, folder: 
         chains = runner.evaluate(world.tasks("dev"), temperature=temperature, key=f"{config.sft_seed}/dev")
         return metrics(chains)["tgc"]
 
-    rows = train_sft(policy, examples(episodes), config, folder, evaluate=dev_tgc)
+    vary = permuted_values(policy) if config.policy.kind == "tiny" else None
+    rows = train_sft(policy, examples(episodes), config, folder, evaluate=dev_tgc, vary=vary)
     write_text(folder / "training.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 

@@ -25,7 +25,8 @@ CHAT_TEMPLATE = (
 _CONTINUES, _STARTS = "\u203f", "\u2581"  # inside a word that is in several pieces; at the start of a word
 # A fence, a line break with the next line's indent, a world's call (one token: a third fewer tokens to learn and to
 # sample), a word, a digit, an underscore, other signs with a space around.
-_PIECE = r"```(?:python)?\n?|\n *|apis(?:\.[a-z_]+)+|complete_task|[A-Za-z]+|[0-9]|_| ?(?:(?!```)[^\sA-Za-z0-9_])+ ?| +|[^\S\n ]"
+_CALL = r"apis(?:\.[a-z_]+)+|complete_task"
+_PIECE = rf"```(?:python)?\n?|\n *|{_CALL}|[A-Za-z]+|[0-9]|_| ?(?:(?!```)[^\sA-Za-z0-9_])+ ?| +|[^\S\n ]"
 _BETWEEN_WORDS = r"(?<=[A-Za-z]) (?=[A-Za-z])"
 _ALPHABET = "".join(chr(code) for code in range(32, 127)) + "\n\t"
 
