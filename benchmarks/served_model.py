@@ -1,11 +1,11 @@
 """What a real model behind vLLM does through our stack: prints its figures and the budgets they are held to.
 
     make serve PROFILE=cpu                                  # in another shell, on an otherwise idle machine
-    .venv/bin/python benchmarks/served_model.py [--part throughput|cache|critic|repeat] [--hotpotqa FILE]
+    .venv/bin/python benchmarks/served_model.py [--part throughput|cache|critic|repeat] [--data FILE]
 
 throughput: 16 requests at once, through ServerModel and a ledger, and the same bodies sent straight to the server by a
 bare HTTP client; after a warm-up the two take turns, and the medians are compared.
-cache: training rollouts (G = 4) of HotpotQA questions; the share of prompt tokens that came from the prefix cache, by
+cache: training rollouts (G = 4); the share of prompt tokens that came from the prefix cache, by
 vLLM's own counters.
 critic: group-relative critic calls under the JSON schema; the share whose reply parses.
 repeat: the same rollouts with 1, 4 and 16 calls at once, and in reversed order: identical in float32.
@@ -27,6 +27,7 @@ from typing import Any
 import aiohttp
 
 from skill_evolution.aio import gather
+from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.config import Config, load_config
 from skill_evolution.critic import GroupCritic
 from skill_evolution.experiments import benchmark_of, team_of
@@ -206,10 +207,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=["throughput", "cache", "critic", "repeat"])
     parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--hotpotqa", type=Path, help="HotpotQA file; the bundled one where none is given")
+    parser.add_argument("--benchmark", default="hotpotqa", choices=BENCHMARKS)
+    parser.add_argument("--data", type=Path, help="the benchmark's file; the bundled one where none is given")
     parser.add_argument("--calls", type=int, default=200, help="critic calls (%(default)s)")
     options = parser.parse_args()
-    config = load_config(options.profile, benchmark="hotpotqa", data_path=options.hotpotqa, n_train=QUESTIONS)
+    config = load_config(options.profile, benchmark=options.benchmark, data_path=options.data, n_train=QUESTIONS)
     parts = {
         "throughput": lambda: throughput(config),
         "cache": lambda: cache(config, 6),
