@@ -113,7 +113,7 @@ def test_a_skill_that_stands_against_what_was_missing_is_to_be_refined():
 
 
 def test_a_skill_that_the_comparison_speaks_for_is_not_diagnosed():
-    """In use in the failed run too, and contrary to what was missing there; yet on the whole runs with it did better."""
+    """In use in the failed run too, and contrary to what was missing there; yet runs with it did better."""
     shelf = libraries(second=[skill("only", "full_sentence")])
     used = [replace(GOOD, used={"agent_1": (), "agent_2": names}) for names in (("only",), ("only",), ())]
     feedback = judge(LOCOMO, group(PUPPY, (1.0, used[0]), (0.5, used[1]), (0.0, used[2])), shelf)
