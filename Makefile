@@ -25,9 +25,10 @@ reproduce: .venv/.installed-run ## run the notebooks into results/PROFILE/
 figures: .venv/.installed-run ## redraw every figure from results/PROFILE/tables alone
 	@$(RUN) skill_evolution.analysis.gallery "$(or $(RESULTS),results)/$(basename $(notdir $(PROFILE)))"
 
-# loadfile: the cells of a notebook and the tests of a module stay in one process.
+# loadfile: the cells of a notebook and the tests of a module stay in one process. SAGE's notebooks train for minutes;
+# tests/sage/test_sage_notebooks.py runs them with a few steps.
 test: .venv/.installed-dev ## run the tests, and the notebooks as tests
-	@$(RUN) pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 600 tests $(NOTEBOOK_FILES)
+	@$(RUN) pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env --nbval-cell-timeout 600 tests $(filter-out notebooks/07_sage% notebooks/08_sage%,$(NOTEBOOK_FILES))
 
 test-slow: .venv/.installed-dev ## run the tests that take long
 	@$(RUN) pytest -m slow tests

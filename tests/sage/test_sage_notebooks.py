@@ -63,3 +63,19 @@ def test_a_profile_that_only_sage_has_will_do(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(notebooks, "_call", lambda *args, **kwargs: (0, ""))
     outcomes = notebooks.run_notebooks(profile=str(tmp_path / "own.yaml"), results=tmp_path, folder=tmp_path)
     assert outcomes[0].output == tmp_path / "own" / "07_sage.ipynb"
+
+
+FEW = {
+    "sft": {"steps": 4, "attempts": 1, "evaluate_every": None, "target_tgc": None},
+    "grpo": {"steps": 1, "scenarios": 2, "group": 2, "evaluate_every": None},
+    "agent": {"turns": 6, "tokens_per_turn": 72},
+}
+
+
+@pytest.mark.parametrize("name", ["07_sage_training", pytest.param("08_sage_ablations", marks=pytest.mark.slow)])
+def test_the_notebook_runs_with_a_few_steps(tmp_path: Path, name: str) -> None:
+    parameters = {"overrides": FEW, "scenarios": 1, "light": None}
+    (outcome,) = notebooks.run_notebooks([name], profile="demo", parameters=parameters, results=tmp_path)
+    assert outcome.error is None
+    cells = nbformat.read(outcome.output, as_version=4).cells
+    assert all(cell.execution_count for cell in cells if cell.cell_type == "code")
