@@ -134,7 +134,7 @@ def test_one_that_ends_before_it_is_healthy_shows_its_log(fake: Path) -> None:
 
 def test_one_that_never_gets_healthy_is_given_up_and_ended(fake: Path) -> None:
     with pytest.raises(ServeError, match=r"(?s)given up.*fake vLLM with silent"):
-        serve.start(model("silent"), timeout=1.0)
+        serve.start(model("silent"), timeout=5.0)
     assert (fake / "pids").exists() is False or not any(alive(pid) for pid in processes(fake))
 
 

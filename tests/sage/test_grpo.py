@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy import SayingPolicy, ToyWorld, code, toy_config, toy_policy, varied
+from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy, varied
 
 from skill_evolution.sage import REWARDS, Chain, group_advantages, outcomes
 from skill_evolution.sage import grpo as grpo_module

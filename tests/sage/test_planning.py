@@ -2,7 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toy import ToyWorld
+from toy_world import ToyWorld
 
 from skill_evolution.sage.planning import by_scenario, plan_steps
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from toy import toy_policy
+from toy_world import toy_policy
 
 from skill_evolution.sage import PolicySampling, Sample
 from skill_evolution.sage.policy import LocalPolicy

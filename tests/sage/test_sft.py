@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from scripted import task
-from toy import COLOURS, SayingPolicy, ToyWorld, code, toy_config, toy_policy
+from toy_world import COLOURS, SayingPolicy, ToyWorld, code, toy_config, toy_policy
 
 from skill_evolution.sage import Episode, Sample, Turn
 from skill_evolution.sage import sft as sft_module

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from toy import TEXTS
+from toy_world import TEXTS
 
 from skill_evolution.sage.config import TinyConfig
 from skill_evolution.sage.tiny import tiny_llama, train_tokenizer

@@ -9,7 +9,7 @@ from accelerate import PartialState
 from accelerate.utils import gather_object
 
 sys.path.insert(0, str(Path(__file__).parent))
-from toy import SayingPolicy, ToyWorld, toy_config, toy_policy, varied
+from toy_world import SayingPolicy, ToyWorld, toy_config, toy_policy, varied
 
 from skill_evolution.sage import grpo as grpo_module
 
