@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import textwrap
 from itertools import pairwise
 from pathlib import Path
@@ -135,7 +136,10 @@ def test_one_that_ends_before_it_is_healthy_shows_its_log(fake: Path) -> None:
 def test_one_that_never_gets_healthy_is_given_up_and_ended(fake: Path) -> None:
     with pytest.raises(ServeError, match=r"(?s)given up.*fake vLLM with silent"):
         serve.start(model("silent"), timeout=5.0)
-    assert (fake / "pids").exists() is False or not any(alive(pid) for pid in processes(fake))
+    if (fake / "pids").exists():  # on a busy machine it may not have come so far
+        left = time.monotonic() + 30  # a killed process needs a moment to be gone
+        while any(alive(pid) for pid in processes(fake)):
+            assert time.monotonic() < left
 
 
 def test_one_that_ignores_sigterm_is_killed(fake: Path) -> None:
