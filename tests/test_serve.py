@@ -8,8 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import textwrap
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
