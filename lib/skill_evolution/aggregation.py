@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from nltk.stem import PorterStemmer
 from pydantic import Field
 
 from skill_evolution.aio import gather
+from skill_evolution.benchmarks.scoring import stem
 from skill_evolution.checks import Name
 from skill_evolution.feedback import Credit, Diagnosis, Feedback, Need, Rejection, collapse, mean_value
 from skill_evolution.prompting import render
@@ -241,13 +241,10 @@ def _pattern(
     return Pattern(agent, failure_type, capability, questions, tuple(dict.fromkeys(examples))[:EXAMPLES], category)
 
 
-_STEMMER = PorterStemmer()
-
-
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
     words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
-    return frozenset(_STEMMER.stem(word) for word in words)
+    return frozenset(stem(word) for word in words)
 
 
 def _similarity(a: frozenset[str], b: frozenset[str]) -> float:

@@ -152,13 +152,14 @@ def _porter() -> Any:
 
 
 @lru_cache(maxsize=2**16)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Porter's stem of a word."""
     return _porter().stem(word)
 
 
 @lru_cache(maxsize=2**14)
 def _stems(text: str) -> Tokens:
-    return tuple(_stem(word) for word in locomo_tokens(text))
+    return tuple(stem(word) for word in locomo_tokens(text))
 
 
 def _by_category(prediction: str, answer: str, category: str, score: Callable[[Tokens, Tokens], float]) -> float:
