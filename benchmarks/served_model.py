@@ -30,11 +30,10 @@ from skill_evolution.aio import gather
 from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.config import Config, load_config
 from skill_evolution.critic import GroupCritic
-from skill_evolution.experiments import benchmark_of, team_of
+from skill_evolution.experiments import benchmark_of, make_model, team_of
 from skill_evolution.models.base import ChatModel, Completion, Request
 from skill_evolution.models.chat_completion import request_body
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.models.server import ServerModel
 from skill_evolution.replies import Caller
 from skill_evolution.rollouts import Group, run_group
 from skill_evolution.skills import Skill
@@ -46,9 +45,9 @@ COUNTER = re.compile(r"^vllm:prefix_cache_(queries|hits)_total\{[^}]*\} (\S+)$",
 
 
 class Kept:
-    """A ServerModel whose requests and completions are kept."""
+    """A model whose requests and completions are kept."""
 
-    def __init__(self, model: ServerModel) -> None:
+    def __init__(self, model: ChatModel) -> None:
         self.model, self.name, self.context_length = model, model.name, model.context_length
         self.calls: list[tuple[Request, Completion]] = []
 
@@ -65,13 +64,9 @@ class Kept:
         """Nothing: the model is closed by its owner."""
 
 
-def server(config: Config, concurrency: int = AT_ONCE) -> ServerModel:
+def server(config: Config, concurrency: int = AT_ONCE) -> ChatModel:
     """The profile's actor, with another concurrency limit."""
-    actor = config.actor
-    return ServerModel(
-        model=actor.model, base_url=actor.base_url, timeout=actor.timeout, context_length=actor.context_length,
-        max_concurrency=concurrency,
-    )  # fmt: skip
+    return make_model(config.actor.model_copy(update={"max_concurrency": concurrency}))
 
 
 async def rollouts(config: Config, model: ChatModel, n: int, *, group_size: int = 4, step: int = 1) -> list[Group]:
@@ -116,7 +111,7 @@ async def _straight(config: Config, requests: Sequence[Request]) -> float:
     return round(tokens / (time.perf_counter() - began), 1)
 
 
-async def _ours(model: ServerModel, requests: Sequence[Request]) -> float:
+async def _ours(model: ChatModel, requests: Sequence[Request]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "calls.sqlite")
         recorded = RecordedModel(model, ledger)

@@ -4,7 +4,6 @@ A model of a hundred million parameters repeats itself inside a string or a list
 full schemas most of its replies are cut off at the token limit, and a reply that is cut off can't be used.
 """
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,7 +53,7 @@ def _narrowed(node: Any, definitions: Any, names: Names, items: int, characters:
 
     if "$ref" in node:
         return inner(definitions[node["$ref"].rpartition("/")[2]])
-    node = {key: copy.deepcopy(value) for key, value in node.items() if key not in ("$defs", "title", "description")}
+    node = {key: value for key, value in node.items() if key not in ("$defs", "title", "description")}
     if "anyOf" in node:
         node["anyOf"] = [part for part in map(inner, node["anyOf"]) if part is not None]
         return node if node["anyOf"] else None

@@ -50,7 +50,7 @@ def plot_methods(frame: pd.DataFrame, ax: Axes, *, label: str, methods: Sequence
         methods: all methods that any figure of a series shows, so that each keeps its colour and marker.
     """
     categories, shown = list(dict.fromkeys(frame["category"])), list(dict.fromkeys(frame["method"]))
-    for offset, (method, look) in zip(_offsets(len(shown)), _looks(shown, methods), strict=True):
+    for offset, (method, look) in zip(_offsets(len(shown)), looks(shown, methods), strict=True):
         rows = frame[frame["method"] == method]
         x = np.array([categories.index(category) for category in rows["category"]]) + offset
         ax.vlines(x, rows["low"], rows["high"], color=look["color"])
@@ -77,7 +77,7 @@ def plot_iterations(frame: pd.DataFrame, ax: Axes, *, label: str, methods: Seque
         methods: as in `plot_methods`.
     """
     shown = list(dict.fromkeys(frame["method"]))
-    for index, (method, look) in enumerate(_looks(shown, methods)):
+    for index, (method, look) in enumerate(looks(shown, methods)):
         seeds = frame[frame["method"] == method].pivot(index="iteration", columns="seed", values="value")
         x = seeds.index.to_numpy()
         ax.plot(x, seeds.mean(axis=1), linestyle=LINES[index % len(LINES)], label=method, **look)
@@ -101,7 +101,7 @@ def plot_differences(frame: pd.DataFrame, ax: Axes, *, label: str, methods: Sequ
     """
     categories, shown = list(dict.fromkeys(frame["category"])), list(dict.fromkeys(frame["method"]))
     ax.axvline(0, color="0.4", linewidth=0.8)
-    for offset, (method, look) in zip(_offsets(len(shown)), _looks(shown, methods), strict=True):
+    for offset, (method, look) in zip(_offsets(len(shown)), looks(shown, methods), strict=True):
         rows = frame[frame["method"] == method]
         y = np.array([categories.index(category) for category in rows["category"]]) + offset
         ax.hlines(y, rows["low"], rows["high"], color=look["color"])
@@ -159,7 +159,7 @@ def show_figure(path_without_suffix: Path, *, caption: str = "") -> HTML:
     return HTML(f"<figure>{source}<figcaption>{html.escape(caption)}</figcaption></figure>")
 
 
-def _looks(shown: Sequence[str], methods: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def looks(shown: Sequence[str], methods: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Colour and marker of each shown method, by its place in the whole series."""
     series = list(methods or shown)
     if unknown := [method for method in shown if method not in series]:

@@ -10,8 +10,7 @@ import pandas as pd
 
 from skill_evolution import aio
 from skill_evolution.runs import write_json, write_text
-from skill_evolution.sage.agent import PolicySampling
-from skill_evolution.sage.chains import Chain, run_chain
+from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import Retrieval
 from skill_evolution.sage.metrics import episode_frame, metrics
 from skill_evolution.sage.planning import by_scenario
@@ -88,18 +87,16 @@ def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | No
 def _chain(
     policy: "LocalPolicy", world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
 ) -> Coroutine[Any, Any, Chain]:
-    from skill_evolution.sage.running import limits, prompt
+    from skill_evolution.sage.running import chain_of
 
-    agent = stage.config.agent
-    return run_chain(
+    return chain_of(
         policy,
         world,
         tasks,
+        stage.config.agent,
         key="/".join(["evaluation", *map(str, stage.seeds), evaluation.split]),
         retriever=RETRIEVERS[evaluation.retrieval] if evaluation.retrieval else None,
-        sampling=PolicySampling(evaluation.temperature, agent.tokens_per_turn),
-        limits=limits(agent),
-        prompt=prompt(agent),
+        temperature=evaluation.temperature,
     )
 
 

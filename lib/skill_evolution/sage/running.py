@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skill_evolution import aio
-from skill_evolution.sage.agent import Limits, PolicySampling, Prompt
+from skill_evolution.sage.agent import Limits, Policy, PolicySampling, Prompt
 from skill_evolution.sage.chains import Chain, run_chain
 from skill_evolution.sage.config import AgentConfig
 from skill_evolution.sage.planning import by_scenario
@@ -63,27 +63,51 @@ class Runner:
         return self.run([Work(tuple(own), key) for own in by_scenario(tasks)], temperature=temperature)
 
     def _chain(self, work: Work, temperature: float) -> Coroutine[Any, Any, Chain]:
-        return run_chain(
+        return chain_of(
             self.policy,
             self.world,
             work.tasks,
-            index=work.index,
+            self.agent,
             key=work.key,
+            index=work.index,
+            temperature=temperature,
             retriever=self.retriever,
-            sampling=PolicySampling(temperature, self.agent.tokens_per_turn),
-            limits=limits(self.agent),
-            prompt=prompt(self.agent),
         )
 
     @property
     def retriever(self) -> Retriever | None:
         """What offers skills; None for the agent without library."""
-        return RETRIEVERS[self.agent.retrieval] if self.agent.library else None
+        return retriever_of(self.agent)
 
 
-def limits(agent: AgentConfig) -> Limits:
-    """The limits of a task as the agent takes them."""
-    return Limits(agent.turns, agent.tokens_per_turn, agent.context, agent.output_chars)
+def retriever_of(agent: AgentConfig) -> Retriever | None:
+    """What offers skills to an agent; None without library."""
+    return RETRIEVERS[agent.retrieval] if agent.library else None
+
+
+def chain_of(
+    policy: Policy,
+    world: World,
+    tasks: Sequence[Task],
+    agent: AgentConfig,
+    *,
+    key: str,
+    temperature: float,
+    retriever: Retriever | None,
+    index: int = 0,
+) -> Coroutine[Any, Any, Chain]:
+    """One chain with the limits and the prompt of an agent's config; the rest as `run_chain`."""
+    return run_chain(
+        policy,
+        world,
+        tasks,
+        key=key,
+        index=index,
+        retriever=retriever,
+        sampling=PolicySampling(temperature, agent.tokens_per_turn),
+        limits=Limits(agent.turns, agent.tokens_per_turn, agent.context, agent.output_chars),
+        prompt=prompt(agent),
+    )
 
 
 def prompt(agent: AgentConfig) -> Prompt:

@@ -8,7 +8,7 @@ that it will meet. Each turn becomes one example: everything before it is the pr
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -24,11 +24,11 @@ from trl import SFTTrainer  # pyright: ignore[reportPrivateImportUsage]
 
 from skill_evolution import aio
 from skill_evolution.sage.agent import Episode, PolicySampling, Sample
-from skill_evolution.sage.chains import Chain, run_chain
+from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import AgentConfig, SageConfig, SftConfig
 from skill_evolution.sage.loading import process_count
 from skill_evolution.sage.policy import LocalPolicy
-from skill_evolution.sage.running import Runner, limits, prompt
+from skill_evolution.sage.running import Runner, chain_of, retriever_of
 from skill_evolution.sage.world import Task, World
 
 logger = logging.getLogger(__name__)
@@ -115,19 +115,11 @@ def expert_chains(
     return chains
 
 
-async def _scripted(
+def _scripted(
     policy: LocalPolicy, world: World, tasks: Sequence[Task], script: Script, agent: AgentConfig
-) -> Chain:
-    return await run_chain(
-        ScriptedPolicy(policy, [turn for turns in script for turn in turns]),
-        world,
-        tasks,
-        key="expert",
-        retriever=Runner(policy, world, agent).retriever,
-        sampling=PolicySampling(0.0, agent.tokens_per_turn),
-        limits=limits(agent),
-        prompt=prompt(agent),
-    )
+) -> Coroutine[Any, Any, Chain]:
+    says = ScriptedPolicy(policy, [turn for turns in script for turn in turns])
+    return chain_of(says, world, tasks, agent, key="expert", temperature=0.0, retriever=retriever_of(agent))
 
 
 def rejection_sampled(runner: Runner, tasks: Sequence[Task], config: SftConfig, *, key: str) -> list[Episode]:

@@ -21,10 +21,7 @@ DECODINGS = ("greedy", "T = 1")
 
 def _looks(arms: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Colour and marker of each arm, the same in all figures."""
-    series = list(dict.fromkeys([*ARMS, *arms]))
-    for arm in dict.fromkeys(arms):
-        index = series.index(arm)
-        yield arm, {"color": f"C{index % 8}", "marker": figures.MARKERS[index % len(figures.MARKERS)]}
+    return figures.looks(list(dict.fromkeys(arms)), list(dict.fromkeys([*ARMS, *arms])))
 
 
 def _legend_below(figure: Figure, axes: Sequence[Axes], *, note: str) -> None:

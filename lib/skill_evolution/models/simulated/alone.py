@@ -5,6 +5,7 @@ answerer. It doesn't reason aloud, so a chain of thought is the same answer, and
 """
 
 import re
+from collections.abc import Mapping
 
 from skill_evolution.models.base import Message, ModelError
 from skill_evolution.models.simulated import answering, passages, searching
@@ -19,7 +20,7 @@ _SECTION = re.compile(r"^# (Passages|Conversation|Question|Answer given|Form of 
 
 def offered(messages: tuple[Message, ...]) -> bool:
     """Whether this is one user message that asks for an answer or for a check of one."""
-    return len(messages) == 1 and messages[0].role == "user" and _form(messages[0].content) != ""
+    return len(messages) == 1 and messages[0].role == "user" and _form(_sections(messages[0].content)) != ""
 
 
 def reply(user: str, chance: Chance) -> str:
@@ -37,7 +38,7 @@ def reply(user: str, chance: Chance) -> str:
     told = any(line.stamp for line in lines)
     evidence = searching.scan(query, lines, LINES, policy) if told else passages.pick(query, lines, policy)[:LINES]
     answer = answering.answer(query, evidence, policy) or "NO_ANSWER"
-    if "<answer>" in _form(user):
+    if "<answer>" in _form(sections):
         return f"<answer>{answer}</answer>"
     given = sections.get("Answer given", "")
     return "NO_CHANGE" if given == answer else f"The text says {answer}, not {given}."
@@ -49,7 +50,7 @@ def _sections(user: str) -> dict[str, str]:
     return {title: text.strip() for title, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def _form(user: str) -> str:
+def _form(sections: Mapping[str, str]) -> str:
     """The reply form, "" where it asks neither for an answer nor for a check."""
-    form = _sections(user).get("Form of your reply", "")
+    form = sections.get("Form of your reply", "")
     return form if "<answer>" in form or "NO_CHANGE" in form else ""

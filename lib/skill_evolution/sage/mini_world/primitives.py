@@ -81,86 +81,38 @@ def _ask(name: str, phrase: str, api: str, *arguments: Call | str) -> Primitive:
 
 
 ACTIONS = (
-    _do(
-        "pay",
-        "pay {name} {amount} coins",
-        *("wallet.pay", _PERSON, "amount"),
-    ),
-    _do(
-        "request",
-        "request {amount} coins from {name}",
-        *("wallet.request", _PERSON, "amount"),
-    ),
-    _do(
-        "save",
-        "save {amount} coins",
-        *("wallet.save", "amount"),
-    ),
-    _do(
-        "text",
-        "text {name} the word {word}",
-        *("messages.send", _PERSON, "word"),
-    ),
-    _do(
-        "block",
-        "block the messages of {name}",
-        *("messages.block", _PERSON),
-    ),
+    _do("pay", "pay {name} {amount} coins", "wallet.pay", _PERSON, "amount"),
+    _do("request", "request {amount} coins from {name}", "wallet.request", _PERSON, "amount"),
+    _do("save", "save {amount} coins", "wallet.save", "amount"),
+    _do("text", "text {name} the word {word}", "messages.send", _PERSON, "word"),
+    _do("block", "block the messages of {name}", "messages.block", _PERSON),
     _do(
         "forward",
         "forward the text of my note {note} to {name}",
-        *("messages.send", _PERSON, Call("notes.read", (_NOTE,))),
+        "messages.send",
+        _PERSON,
+        Call("notes.read", (_NOTE,)),
     ),
     _do("star", "star the contact {name}", "contacts.star", _PERSON),
-    _do(
-        "relocate",
-        "relocate the contact {name} to {city}",
-        *("contacts.relocate", _PERSON, "city"),
-    ),
-    _do(
-        "invite",
-        "invite {name} to the event {event}",
-        *("calendar.invite", _EVENT, _PERSON),
-    ),
-    _do(
-        "move",
-        "move the event {event} to {day}",
-        *("calendar.move", _EVENT, "day"),
-    ),
+    _do("relocate", "relocate the contact {name} to {city}", "contacts.relocate", _PERSON, "city"),
+    _do("invite", "invite {name} to the event {event}", "calendar.invite", _EVENT, _PERSON),
+    _do("move", "move the event {event} to {day}", "calendar.move", _EVENT, "day"),
     _do("cancel", "cancel the event {event}", "calendar.cancel", _EVENT),
-    _do(
-        "book",
-        "book a visit of {name} on {day}",
-        *("calendar.book", _PERSON, "day"),
-    ),
+    _do("book", "book a visit of {name} on {day}", "calendar.book", _PERSON, "day"),
     _do("queue", "queue the song {song}", "music.queue", _SONG),
     _do("like", "like the song {song}", "music.like", _SONG),
-    _do(
-        "share",
-        "share the song {song} with {name}",
-        *("music.share", _SONG, _PERSON),
-    ),
-    _do(
-        "play",
-        "play the song that {name} likes best",
-        *("music.play", Call("music.favourite", (_PERSON,))),
-    ),
-    _do(
-        "append",
-        "append {word} to my note {note}",
-        *("notes.append", _NOTE, "word"),
-    ),
+    _do("share", "share the song {song} with {name}", "music.share", _SONG, _PERSON),
+    _do("play", "play the song that {name} likes best", "music.play", Call("music.favourite", (_PERSON,))),
+    _do("append", "append {word} to my note {note}", "notes.append", _NOTE, "word"),
     _do("pin", "pin my note {note}", "notes.pin", _NOTE),
     _do("delete", "delete my note {note}", "notes.delete", _NOTE),
-    _do(
-        "lend",
-        "lend my note {note} to {name}",
-        *("notes.lend", _NOTE, _PERSON),
-    ),
+    _do("lend", "lend my note {note} to {name}", "notes.lend", _NOTE, _PERSON),
     _do(
         "record",
         "record the city of {name} in my note {note}",
-        *("notes.append", _NOTE, Call("contacts.city", (_PERSON,))),
+        "notes.append",
+        _NOTE,
+        Call("contacts.city", (_PERSON,)),
     ),
 )
 
