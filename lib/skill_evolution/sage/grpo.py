@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from accelerate.utils import gather_object
 from datasets import Dataset
 from transformers import PrinterCallback
 from transformers.trainer_utils import get_last_checkpoint
-from trl import GRPOConfig, GRPOTrainer  # pyright: ignore[reportPrivateImportUsage]
+from trl import GRPOTrainer  # pyright: ignore[reportPrivateImportUsage]
 from trl.models.utils import unwrap_model_for_generation
 
 from skill_evolution.sage.chains import Chain
-from skill_evolution.sage.config import GrpoConfig, SageConfig
-from skill_evolution.sage.loading import process_count
+from skill_evolution.sage.config import SageConfig
+from skill_evolution.sage.grpo_arguments import trl_arguments
 from skill_evolution.sage.planning import Step, plan_steps
 from skill_evolution.sage.policy import LocalPolicy
 from skill_evolution.sage.recording import Recorder
@@ -75,7 +74,7 @@ def train_grpo(
         model=policy.model,
         processing_class=policy.tokenizer,
         reward_funcs=_reward,
-        args=_arguments(config, folder),
+        args=trl_arguments(config, folder),
         train_dataset=_dataset(steps),
         rollout_func=rollouts,
         callbacks=[recorder],
@@ -192,51 +191,3 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
         "env_mask": [list(row.env_mask) for row in rows],
         "reward": [row.reward for row in rows],
     }
-
-
-def _arguments(config: SageConfig, folder: Path) -> GRPOConfig:
-    grpo = config.grpo
-    micro, accumulation = _division(grpo)
-    return GRPOConfig(
-        output_dir=str(folder),
-        per_device_train_batch_size=micro,
-        gradient_accumulation_steps=accumulation,
-        num_generations=grpo.group,
-        max_completion_length=config.agent.context,
-        temperature=grpo.temperature,  # the log-probabilities that are trained are those sampled from
-        loss_type="grpo",
-        scale_rewards="none",
-        beta=0.0,
-        num_iterations=1,
-        epsilon=grpo.epsilon,
-        mask_truncated_completions=False,
-        shuffle_dataset=False,  # the order is the plan's; shuffling would split chains
-        learning_rate=grpo.learning_rate,
-        lr_scheduler_type=grpo.schedule,
-        warmup_steps=grpo.warmup_steps,
-        max_grad_norm=grpo.max_grad_norm,
-        max_steps=grpo.steps,
-        gradient_checkpointing=grpo.gradient_checkpointing,
-        bf16=config.policy.dtype == "bfloat16",
-        use_cpu=not torch.cuda.is_available(),
-        seed=config.seed,
-        logging_steps=1,
-        save_strategy="steps" if grpo.save_every else "no",
-        save_steps=grpo.save_every or 500,
-        report_to=list(grpo.report_to) or "none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        log_completions=False,
-    )
-
-
-def _division(grpo: GrpoConfig) -> tuple[int, int]:
-    """Rows of one forward pass, and how many of these an update takes on each process."""
-    processes = process_count()
-    if grpo.rows % processes:
-        raise ValueError(f"{grpo.rows} rows a step can't be divided among {processes} processes")
-    own = grpo.rows // processes
-    micro = grpo.micro_batch or own
-    if own % micro:
-        raise ValueError(f"grpo.micro_batch: {micro} is no divisor of the {own} rows that a process has")
-    return micro, own // micro

@@ -1,5 +1,6 @@
 """The policy and the world that a config names."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainingArguments
 
 from skill_evolution.config import ConfigError
 from skill_evolution.models.smollm2 import smollm2_folder
-from skill_evolution.models.vllm_environment import vllm_python
 from skill_evolution.sage.config import PolicyConfig, SageConfig
 from skill_evolution.sage.policy import LocalPolicy
 from skill_evolution.sage.tiny import tiny_llama, train_tokenizer
@@ -59,7 +59,7 @@ def _some(texts: Iterable[str]) -> list[str]:
 
 
 def _weights(policy: PolicyConfig) -> str:
-    return str(smollm2_folder(vllm_python())) if policy.kind == "smollm2" else str(policy.weights)
+    return str(smollm2_folder(Path(sys.executable))) if policy.kind == "smollm2" else str(policy.weights)
 
 
 def _with_lora(model: Any, rank: int, *, seed: int) -> Any:
