@@ -44,7 +44,7 @@ def expert_traces(policy: LocalPolicy, world: MiniWorld, config: SageConfig) -> 
     values.
 
     A share `sft.skill_share` of the chains defines a function in the first task and calls it in the others; the rest
-    solves every task step by step.
+    solves every task step by step, unless one takes more steps than the agent has turns.
 
     Raises:
         ValueError: A trace doesn't solve its task: the agent's limits are too tight.
@@ -54,7 +54,12 @@ def expert_traces(policy: LocalPolicy, world: MiniWorld, config: SageConfig) -> 
         rng = np.random.default_rng([config.sft_seed, attempt])
         varied = VariedWorld(world, seed=int(rng.integers(2**31)))
         scripts = [
-            _script(varied, [own[place] for place in rng.permutation(len(own))], rng.random() < config.sft.skill_share)
+            _script(
+                varied,
+                [own[place] for place in rng.permutation(len(own))],
+                skill=rng.random() < config.sft.skill_share,
+                turns=config.agent.turns,
+            )
             for own in by_scenario(varied.tasks("train"))
         ]
         chains += expert_chains(policy, varied, scripts, config.agent)
@@ -83,10 +88,13 @@ def permuted_values(policy: LocalPolicy) -> Vary:
     return vary
 
 
-def _script(world: MiniWorld, tasks: Sequence[Task], skill: bool) -> tuple[Sequence[Task], Script]:
-    styles = ["skill", *["reuse"] * (len(tasks) - 1)] if skill else ["direct"] * len(tasks)
-    turns = [expert_turns(world.case(task), style=style) for task, style in zip(tasks, styles, strict=True)]
-    return tasks, [[fenced(code) for code in codes] for codes in turns]
+def _script(world: MiniWorld, tasks: Sequence[Task], *, skill: bool, turns: int) -> tuple[Sequence[Task], Script]:
+    cases = [world.case(task) for task in tasks]
+    script = [expert_turns(case, style="direct") for case in cases]
+    if skill or any(len(codes) > turns for codes in script):
+        styles = ["skill", *["reuse"] * (len(cases) - 1)]
+        script = [expert_turns(case, style=style) for case, style in zip(cases, styles, strict=True)]
+    return tasks, [[fenced(code) for code in codes] for codes in script]
 
 
 def world_text(world: MiniWorld) -> list[str]:
