@@ -1,6 +1,7 @@
 """The trainer's rows, advantages, masks and losses, on a toy world."""
 
 import csv
+import json
 import math
 import os
 import subprocess
@@ -17,10 +18,12 @@ from skill_evolution.sage import REWARDS, Chain, group_advantages, outcomes
 from skill_evolution.sage import grpo as grpo_module
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.grpo import train_grpo
+from skill_evolution.sage.grpo_arguments import Division, divide
 from skill_evolution.sage.policy import LocalPolicy
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 HERE = Path(__file__).parent
+COUNTS = ("failed", "equal_groups", "tokens", "trained_tokens")
 
 
 class Run:
@@ -42,7 +45,7 @@ class Run:
         patch.setattr(grpo_module._Trainer, "_generate_and_score_completions", spy)
 
     def train(
-        self, folder: Path, say: Callable[[str], str | Exception] | None, config: SageConfig, **options: Any
+        self, folder: Path, say: Callable[[str], str | Exception | None] | None, config: SageConfig, **options: Any
     ) -> tuple[LocalPolicy, list[dict[str, Any]]]:
         policy = toy_policy(cls=SayingPolicy if say else LocalPolicy)
         if say:
@@ -198,32 +201,103 @@ def test_an_interrupted_run_ends_like_an_undisturbed_one(run: Run, tmp_path: Pat
     assert [int(row["step"]) for row in again] == [int(row["step"]) for row in rows] == [1, 2, 3, 4]
 
 
-def test_rows_that_cannot_be_divided_are_said(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="3 is no divisor of the 8 rows"):
-        run.train(tmp_path, varied, toy_config(grpo={"micro_batch": 3}))
+@pytest.mark.parametrize(
+    ("grpo", "processes", "expected"),
+    [
+        ({"scenarios": 3, "chain_length": 2, "group": 4}, 1, (24, 1, 0)),
+        ({"scenarios": 3, "chain_length": 2, "group": 4}, 4, (6, 1, 0)),  # a rank's rows are one group and a half
+        ({"scenarios": 3, "chain_length": 1, "group": 3}, 2, (6, 1, 1)),  # 9 rows and 3 more
+        ({"scenarios": 3, "chain_length": 2, "group": 4}, 5, (8, 1, 4)),  # 24 and 16: whole groups, and 5 equal parts
+        ({"scenarios": 3, "chain_length": 2, "group": 4, "micro_batch": 5}, 2, (5, 4, 4)),
+        ({"scenarios": 24, "chain_length": 2, "group": 8, "micro_batch": 1}, 32, (1, 12, 0)),  # the paper's
+    ],
+)
+def test_rows_are_divided_among_any_number_of_processes(
+    grpo: dict[str, int], processes: int, expected: tuple[int, int, int]
+) -> None:
+    assert divide(toy_config(grpo=grpo).grpo, processes=processes) == Division(*expected)
+
+
+def test_padding_changes_neither_loss_nor_weights(run: Run, tmp_path: Path) -> None:
+    grpo = {"learning_rate": 0.01, "steps": 2}
+    plain, rows = run.train(tmp_path / "plain", varied, toy_config(grpo=grpo))
+    padded, again = run.train(tmp_path / "padded", varied, toy_config(grpo=grpo | {"micro_batch": 3}))
+    assert run.rows[:2] == run.rows[2:]
+    assert [len(batch["advantages"]) for batch in run.batches] == [8, 8, 12, 12]
+    for one, other in zip(rows, again, strict=True):
+        assert float(other["grad_norm"]) == pytest.approx(float(one["grad_norm"]), rel=1e-4)
+        assert [other[name] for name in COUNTS] == [one[name] for name in COUNTS]
+    assert all(float(row["grad_norm"]) > 0 for row in rows)
+    assert torch.allclose(weights(plain), weights(padded), atol=1e-5)
+    assert not torch.equal(weights(plain), weights(toy_policy()))
+
+
+def test_chains_that_others_needn_t_wait_for_train_nothing(run: Run, tmp_path: Path) -> None:
+    def say(key: str) -> str | Exception | None:
+        _, index, position = key.split("/")[-4:-1]
+        if index == "3":
+            return None if position == "1" else code("full", "done()")  # hangs in its second task
+        return code("full" if index == "0" else "half", "done()")
+
+    grpo = {"scenarios": 2, "group": 4, "steps": 1, "reward": "outcome", "stop_share": 0.75}
+    _, [row] = run.train(tmp_path, say, toy_config(grpo=grpo))
+    assert (row["stopped"], row["failed"], row["tasks"]) == (4, 0, 12)
+    [batch] = run.batches
+    # of each group the first has 1, the next two 0.5 (mean 2/3), the fourth was stopped
+    assert batch["advantages"].tolist() == pytest.approx([1 / 3, -1 / 6, -1 / 6, 0] * 4)
+
+
+def launch(out: Path, grpo: dict[str, Any], *, processes: int) -> dict[str, Any]:
+    """What ranks.py leaves. `accelerate launch --cpu` starts several processes only through MPI; without it torchrun
+    starts them, and where there is no GPU they speak over gloo."""
+    start = [sys.executable, "-m", "accelerate.commands.launch", "--num_machines", "1", "--main_process_port", "0"]
+    kind = ["--num_processes", str(processes), "--mixed_precision", "no", "--dynamo_backend", "no"]
+    ranks = ["--multi_gpu"] if processes > 1 else ["--cpu"]
+    command = [*start, *kind, *ranks, str(HERE / "ranks.py"), str(out), json.dumps(grpo)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return torch.load(out, weights_only=False)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenarios", [1, 2])
-def test_two_processes_train_what_one_does(tmp_path: Path, scenarios: int) -> None:
-    """With one scenario of two tasks each process's slice of rows holds one position of every chain."""
-    found = {}
-    for processes in (1, 2):
-        out = tmp_path / f"{processes}.pt"
-        # `accelerate launch --cpu` starts several processes only through MPI. Without it torchrun starts them; where
-        # there is no GPU they speak over gloo.
-        launch = [sys.executable, "-m", "accelerate.commands.launch", "--num_machines", "1", "--main_process_port", "0"]
-        kind = ["--num_processes", str(processes), "--mixed_precision", "no", "--dynamo_backend", "no"]
-        ranks = ["--multi_gpu"] if processes > 1 else ["--cpu"]
-        command = [*launch, *kind, *ranks, str(HERE / "two_processes.py"), str(out), str(scenarios)]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert done.returncode == 0, done.stderr[-3000:]
-        found[processes] = torch.load(out, weights_only=False)
-    assert found[2]["processes"] == 2
-    assert found[1]["rows"] == found[2]["rows"]
-    assert found[1]["advantages"] == pytest.approx(found[2]["advantages"], abs=1e-6)
-    assert torch.allclose(found[1]["weights"], found[2]["weights"], atol=1e-5)
+@pytest.mark.parametrize(
+    "grpo",
+    [
+        {"scenarios": 3, "chain_length": 2, "group": 4},  # 24 rows: four ranks hold one group and a half each
+        {"scenarios": 3, "chain_length": 1, "group": 3},  # 9 rows, filled up to 12
+        {"scenarios": 1, "chain_length": 2, "group": 2},  # four rows: of two ranks each holds a position of all chains
+    ],
+    ids=["3x2x4", "3x1x3", "1x2x2"],
+)
+def test_two_and_four_processes_train_what_one_does(tmp_path: Path, grpo: dict[str, Any]) -> None:
+    alone = launch(tmp_path / "1.pt", grpo, processes=1)
+    for processes in (2, 4):
+        together = launch(tmp_path / f"{processes}.pt", grpo, processes=processes)
+        assert together["processes"] == processes
+        assert together["rows"] == alone["rows"]
+        size = grpo["scenarios"] * grpo["chain_length"] * grpo["group"]
+        filled = len(together["advantages"]) // 2
+        for step in range(2):
+            real = together["advantages"][filled * step : filled * (step + 1)]
+            assert real[:size] == pytest.approx(alone["advantages"][size * step : size * (step + 1)], abs=1e-6)
+            assert set(real[size:]) <= {0.0}
+        for one, other in zip(alone["log"], together["log"], strict=True):
+            assert float(other["loss"]) == pytest.approx(float(one["loss"]), abs=1e-5)
+            assert float(other["grad_norm"]) == pytest.approx(float(one["grad_norm"]), rel=1e-3)
+            assert [other[name] for name in COUNTS] == [one[name] for name in COUNTS]
+        assert torch.allclose(together["weights"], alone["weights"], atol=1e-5)
+    assert any(float(row["grad_norm"]) > 0 for row in alone["log"])
+
+
+@pytest.mark.slow
+def test_two_processes_stop_together(tmp_path: Path) -> None:
+    """Chain 3 of each scenario hangs: with two chains in four of its own a process has not enough by itself."""
+    grpo = {"scenarios": 2, "chain_length": 1, "group": 4, "hanging": "3", "stop_share": 0.75, "evaluate_every": None}
+    alone, together = (launch(tmp_path / f"{n}.pt", grpo, processes=n) for n in (1, 2))
+    assert [row["stopped"] for row in together["log"]] == [2.0, 2.0]
+    assert together["rows"] == alone["rows"]
+    assert torch.allclose(together["weights"], alone["weights"], atol=1e-5)
 
 
 @pytest.mark.slow

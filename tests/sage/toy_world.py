@@ -65,13 +65,19 @@ def toy_policy(*, seed: int = 0, cls: type[LocalPolicy] = LocalPolicy, **options
 
 
 class SayingPolicy(LocalPolicy):
-    """Says what `say` gives for a sample's key, in ids of its tokenizer; the model is there to be trained."""
+    """Says what `say` gives for a sample's key, in ids of its tokenizer; the model is there to be trained.
 
-    say: Callable[[str], str | Exception] = staticmethod(lambda key: "")
+    None never answers.
+    """
+
+    say: Callable[[str], str | Exception | None] = staticmethod(lambda key: "")
 
     async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
         await asyncio.sleep(0)
         text = self.say(key)
+        if text is None:
+            await asyncio.Event().wait()
+            raise AssertionError("no one sets this event")
         if isinstance(text, Exception):
             raise text
         turn = tuple(self.turn_ids(text)[: sampling.max_tokens])

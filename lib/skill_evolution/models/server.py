@@ -135,7 +135,7 @@ class ServerModel:
         Raises:
             ModelError: The server doesn't answer, or not with a list of models, or has other models only.
         """
-        served = await self._call("/models", None, lambda content, _: served_models(content), what="list of models")
+        served = await self.call("/models", None, lambda content, _: served_models(content), what="list of models")
         if self._model not in served:
             raise ModelError(f"{self._url} serves no model {self._model!r}; it serves: {', '.join(served) or 'none'}")
         told = served[self._model]
@@ -159,7 +159,7 @@ class ServerModel:
         body = request_body(
             request, model=self._model, extra=self._extra, send_schema=self._structured == "response_format"
         )
-        completion = await self._call(
+        completion = await self.call(
             "/chat/completions", body, parse_completion, what=f"{request.purpose}, sample {request.sample_id}"
         )
         if not completion.prompt_tokens and not self._usage_missed:
@@ -172,7 +172,7 @@ class ServerModel:
         if session := self._sessions.pop(asyncio.get_running_loop(), None):
             await session.keeper.aclose()
 
-    async def _call(self, path: str, body: dict[str, Any] | None, read: Callable[[bytes, float], T], *, what: str) -> T:
+    async def call(self, path: str, body: dict[str, Any] | None, read: Callable[[bytes, float], T], *, what: str) -> T:
         """GET (without a body) or POST, with retries and under the limit; `read` gets a reply's body and latency."""
         session = await self._session()
         async with session.slots:

@@ -19,7 +19,7 @@ from skill_evolution.sage.world import Execution, Session, Task, World
 
 logger = logging.getLogger(__name__)
 
-Ended = Literal["completed", "no_code", "turns", "context", "error"]
+Ended = Literal["completed", "no_code", "turns", "context", "error", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,12 @@ class Policy(Protocol):
         ...
 
 
+class TimedPolicy(Policy, Protocol):
+    """A policy that knows how long it has sampled so far, in seconds."""
+
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one task may take (FACTS B, "training"; output_chars is ours).
@@ -122,7 +128,7 @@ class Episode:
         score: Share of the task's tests that pass at the end, in [0, 1]; 0 where `error` is set.
         completed: The code said that the task is done.
         ended: Why it ended: completed, no_code (a turn without any), turns (the limit), context (the prompt, or the
-            last observation and one more token, didn't fit), error.
+            last observation and one more token, didn't fit), error, stopped (with its chain, before the end).
         offered: Names of the skills that were loaded and shown.
         dropped: Names of the skills that failed to load; not shown.
         defined: The skills that its code defines.

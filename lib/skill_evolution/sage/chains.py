@@ -90,6 +90,19 @@ async def run_chain(
     return Chain(tasks[0].scenario, index, tuple(episodes), library)
 
 
+def stopped_chain(tasks: Sequence[Task], *, key: str, index: int) -> Chain:
+    """What stands for a chain that was stopped before its end: as many episodes, none with a reward.
+
+    All of them, also those that were done: what a task earns can depend on a later one.
+    """
+    scenario = tasks[0].scenario
+    episodes = [
+        Episode(task, f"{key}/{task.scenario}/{index}/{position}", ended="stopped", error="the chain was stopped")
+        for position, task in enumerate(tasks)
+    ]
+    return Chain(scenario, index, tuple(episodes), CodeLibrary())
+
+
 def _earlier(library: CodeLibrary, not_done: Sequence[str], retriever: Retriever | None, task: Task) -> list[CodeSkill]:
     if retriever is None:
         return []

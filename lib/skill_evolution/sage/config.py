@@ -136,6 +136,12 @@ class GrpoConfig(_Strict):
     """Scenarios of a step (paper: 24; baseline GRPO: 36)."""
     group: int = Field(default=8, ge=2)
     """G, chains of each scenario (paper)."""
+    stop_share: float | None = Field(default=None, gt=0, le=1)
+    """Once so large a share of a step's chains is done, and `stop_share_scenario` of each scenario's, the others are
+    stopped and not trained on (FACTS B, "early stop"). Which these are depends on timing. null waits for all, so that
+    a run can be repeated."""
+    stop_share_scenario: float = Field(default=0.75, gt=0, le=1)
+    """See `stop_share`."""
     temperature: float = Field(default=1.0, gt=0)
     """Sampling in training (not known; our choice)."""
     learning_rate: float = Field(default=1e-6, gt=0)
@@ -167,6 +173,28 @@ class GrpoConfig(_Strict):
         return self.scenarios * self.chain_length * self.group
 
 
+class RolloutConfig(_Strict):
+    """What samples in reinforcement learning."""
+
+    engine: Literal["transformers", "vllm"] = "transformers"
+    """transformers: `generate` of the model that is trained. vllm: a server that TRL sends the weights to before each
+    step (`vllm serve`; weights go over NCCL, so trainer and server need GPUs)."""
+    base_url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/\s]+$")
+    """The server, without path."""
+    group_port: int = Field(default=51216, ge=1, le=65535)
+    """The port over which weights are sent (TRL's default)."""
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds for one sample, and until the server must be up."""
+    max_concurrency: int = Field(default=256, ge=1, le=1000)
+    """Samples asked for at once by each process."""
+    correction: Literal["token_truncate", "token_mask"] = "token_truncate"
+    """How the difference between the engine's log-probabilities and the trainer's is made up for: the ratio of each
+    token is cut at `correction_max`, or tokens beyond it aren't trained on. By token: by sequence, TRL's default, a
+    tiny drift masks most long rows."""
+    correction_max: float = Field(default=3.0, gt=1)
+    """See `correction` (TRL's default)."""
+
+
 class SageConfig(_Strict):
     """All that decides a run's results."""
 
@@ -186,8 +214,16 @@ class SageConfig(_Strict):
     """Supervised fine-tuning."""
     grpo: GrpoConfig = GrpoConfig()
     """Reinforcement learning."""
+    rollout: RolloutConfig = RolloutConfig()
+    """What samples in reinforcement learning."""
     eval_temperature: float = Field(default=0.0, ge=0)
     """Sampling on dev and test; 0 is greedy (the paper's isn't known; our choice)."""
+
+    @model_validator(mode="after")
+    def _engine_knows_the_policy(self) -> "SageConfig":
+        if self.rollout.engine == "vllm" and self.policy.kind != "folder":
+            raise ValueError(f"rollout.engine 'vllm' serves a policy of kind 'folder', not {self.policy.kind!r}")
+        return self
 
     @property
     def label(self) -> str:

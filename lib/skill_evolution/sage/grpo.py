@@ -7,7 +7,7 @@ are shared among processes independently of these slices, and every process then
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,24 @@ from typing import Any
 import numpy as np
 from accelerate.utils import gather_object
 from datasets import Dataset
+from torch.distributed.distributed_c10d import PrefixStore, _get_default_store
 from transformers import PrinterCallback
 from transformers.trainer_utils import get_last_checkpoint
 from trl import GRPOTrainer  # pyright: ignore[reportPrivateImportUsage]
 from trl.models.utils import unwrap_model_for_generation
 
+from skill_evolution.sage.agent import TimedPolicy
 from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import SageConfig
-from skill_evolution.sage.grpo_arguments import trl_arguments
+from skill_evolution.sage.grpo_arguments import divide, trl_arguments
+from skill_evolution.sage.loading import process_count
 from skill_evolution.sage.planning import Step, plan_steps
 from skill_evolution.sage.policy import LocalPolicy
 from skill_evolution.sage.recording import Recorder
 from skill_evolution.sage.rewards import REWARDS
-from skill_evolution.sage.rows import Row, training_rows
-from skill_evolution.sage.running import Runner, Work
+from skill_evolution.sage.rows import Row, padding_row, training_rows
+from skill_evolution.sage.running import Enough, Runner, Tally, Work
+from skill_evolution.sage.served_policy import served
 from skill_evolution.sage.training_log import TrainingLog
 from skill_evolution.sage.world import World
 
@@ -63,24 +67,25 @@ def train_grpo(
     Returns:
         The rows of `training.csv`.
 
-    Raises:
-        ValueError: The rows of a step can't be divided among the processes or into micro-batches.
     """
     steps = plan(world, config)
+    division = divide(config.grpo, processes=process_count())
     log = TrainingLog(folder / "training.csv")
-    rollouts = Rollouts(policy, world, config, steps)
+    sampler = policy if config.rollout.engine == "transformers" else served(policy.model, policy.tokenizer, config)
+    rollouts = Rollouts(sampler, world, config, steps, padding=division.padding)
     recorder = Recorder(rollouts.runner, log, config, stop_after=stop_after)
     trainer = _Trainer(
         model=policy.model,
         processing_class=policy.tokenizer,
         reward_funcs=_reward,
         args=trl_arguments(config, folder),
-        train_dataset=_dataset(steps),
+        train_dataset=_dataset(steps, padding=division.padding),
         rollout_func=rollouts,
         callbacks=[recorder],
     )
     trainer.remove_callback(PrinterCallback)  # the library doesn't print
     recorder.attach(trainer, rollouts)
+    trainer.loss_factor = 1 + division.padding * config.grpo.group / config.grpo.rows
     checkpoint = get_last_checkpoint(str(folder)) if resume and folder.is_dir() else None
     trainer.train(resume_from_checkpoint=checkpoint)
     policy.model = trainer.accelerator.unwrap_model(trainer.model)
@@ -104,14 +109,16 @@ class Rollouts:
     """TRL's `rollout_func`: runs a step's chains and returns this process's rows of them.
 
     Attributes:
+        padding: Groups of rows that train nothing, at the end of each step's.
         chains: Those of the last step, of all processes.
         rows: Those of the last step, of all processes.
     """
 
-    policy: LocalPolicy
+    policy: TimedPolicy
     world: World
     config: SageConfig
     steps: Sequence[Step]
+    padding: int = 0
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.policy, self.world, self.config.agent, share=gather_object)
@@ -122,20 +129,35 @@ class Rollouts:
         """The rows of `prompts`, which name a step's (scenario, position) G times each, a process's slice of them."""
         step = int(prompts[0].split("/")[0])
         everyone = gather_object(list(prompts))
-        expected = [name for name in _names(step, self.steps[step]) for _ in range(self.config.grpo.group)]
+        group = self.config.grpo.group
+        expected = [name for name in _names(step, self.steps[step], padding=self.padding) for _ in range(group)]
         if everyone != expected:
             raise ValueError(f"step {step}: TRL asked for other rows than planned: {everyone[:3]} ...")
         self._roll(step, trainer)
         start = trainer.accelerator.process_index * len(prompts)
-        return _columns(self.rows[start : start + len(prompts)])
+        nothing = padding_row(int(trainer.processing_class.pad_token_id))
+        rows = [*self.rows, *[nothing] * (self.padding * group)]
+        return _columns(rows[start : start + len(prompts)])
 
     def _roll(self, step: int, trainer: Any) -> None:
         accelerator, grpo = trainer.accelerator, self.config.grpo
         self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
         with sampling(self.policy, trainer):
-            self.chains = self.runner.run(self._work(step), temperature=grpo.temperature)
+            self.chains = self.runner.run(
+                self._work(step), temperature=grpo.temperature, enough=self._enough, tally=self._tally(step)
+            )
         pad = int(trainer.processing_class.pad_token_id)
         self.rows = training_rows(self.chains, group=grpo.group, reward=REWARDS[grpo.reward], pad=pad)
+
+    @property
+    def _enough(self) -> Enough | None:
+        grpo = self.config.grpo
+        return Enough(grpo.stop_share, grpo.stop_share_scenario) if grpo.stop_share else None
+
+    def _tally(self, step: int) -> Tally | None:
+        if self._enough is None or self.runner.processes == 1:
+            return None
+        return SharedTally([tasks[0].scenario for tasks in self.steps[step]], key=f"step {step}")
 
     def _work(self, step: int) -> list[Work]:
         return [
@@ -145,25 +167,53 @@ class Rollouts:
         ]
 
 
-class sampling:  # noqa: N801 - a context manager
-    """Around sampling while a trainer holds the model: unwrapped, its parameters gathered where they're sharded."""
+class SharedTally:
+    """Counts the chains of all processes that are done, in the store at which the processes met."""
 
-    def __init__(self, policy: LocalPolicy, trainer: Any) -> None:
+    def __init__(self, scenarios: Sequence[str], *, key: str) -> None:
+        """Of a step's scenarios; the key is the step's own."""
+        self._scenarios = scenarios
+        self._store = PrefixStore(key, _get_default_store())
+
+    def add(self, scenario: str) -> None:
+        """One more of a scenario."""
+        self._store.add(scenario, 1)
+
+    def done(self) -> Mapping[str, int]:
+        """How many of each scenario."""
+        return {scenario: self._store.add(scenario, 0) for scenario in self._scenarios}
+
+
+class sampling:  # noqa: N801 - a context manager
+    """Around sampling while a trainer holds the model: unwrapped, its parameters gathered where they're sharded.
+
+    Nothing where a server samples.
+    """
+
+    def __init__(self, policy: TimedPolicy, trainer: Any) -> None:
         """For a policy and the trainer that trains its model."""
-        self.policy = policy
+        self.policy = policy if isinstance(policy, LocalPolicy) else None
         self.context = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
 
     def __enter__(self) -> None:
         """The policy samples from the trainer's model."""
-        self.policy.model = self.context.__enter__()
+        if self.policy:
+            self.policy.model = self.context.__enter__()
 
     def __exit__(self, *exc_info: Any) -> None:
         """The model is the trainer's again."""
-        self.context.__exit__(*exc_info)
+        if self.policy:
+            self.context.__exit__(*exc_info)
 
 
 class _Trainer(GRPOTrainer):
     """TRL's trainer; what differs is said at each method."""
+
+    loss_factor = 1.0
+
+    def compute_loss(self, *args: Any, **kwargs: Any) -> Any:
+        """TRL's mean over a step's rows; padding rows add nothing to it, but count, which the factor makes up for."""
+        return super().compute_loss(*args, **kwargs) * self.loss_factor
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
         """None: TRL's card cites papers and a dataset that aren't what was done here."""
@@ -174,13 +224,15 @@ def _reward(*, reward: list[float | None], **_: Any) -> list[float | None]:
     return reward
 
 
-def _names(step: int, scenarios: Step) -> list[str]:
-    """What the dataset calls the (scenario, position)s of a step."""
-    return [f"{step}/{slot}/{position}" for slot, tasks in enumerate(scenarios) for position in range(len(tasks))]
+def _names(step: int, scenarios: Step, *, padding: int) -> list[str]:
+    """What the dataset calls the (scenario, position)s of a step, and what fills it up."""
+    names = [f"{step}/{slot}/{position}" for slot, tasks in enumerate(scenarios) for position in range(len(tasks))]
+    return names + [f"{step}/padding/{place}" for place in range(padding)]
 
 
-def _dataset(steps: Sequence[Step]) -> Dataset:
-    return Dataset.from_dict({"prompt": [name for step, tasks in enumerate(steps) for name in _names(step, tasks)]})
+def _dataset(steps: Sequence[Step], *, padding: int = 0) -> Dataset:
+    names = [name for step, tasks in enumerate(steps) for name in _names(step, tasks, padding=padding)]
+    return Dataset.from_dict({"prompt": names})
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:

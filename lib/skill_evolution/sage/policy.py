@@ -7,9 +7,8 @@ block each other. What a row draws depends only on its key and its ids: its nois
 
 import asyncio
 import contextlib
-import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +24,7 @@ from transformers import (
 )
 
 from skill_evolution.sage.agent import PolicySampling, Sample
-
-_TURN = "\u2402"  # stands for an assistant's turn while a chat template is taken apart; no template contains it
+from skill_evolution.sage.chat_tokens import ChatTokens, seed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class _Request:
     answer: asyncio.Future[Sample]
 
 
-class LocalPolicy:
+class LocalPolicy(ChatTokens):
     """A causal language model and its tokenizer behind the agent's Policy protocol.
 
     Samples repeat exactly (whatever the batch, the process or the order) in float32; bfloat16 logits depend on the
@@ -71,40 +69,13 @@ class LocalPolicy:
             ValueError: The tokenizer has no chat template, or one that ends a turn with another token than those at
                 which sampling stops.
         """
+        super().__init__(tokenizer, model.generation_config)
         self.model = model
-        self.tokenizer = tokenizer
         self.seconds = 0.0
         self._max_batch = max_batch
         self._autocast = autocast
-        self._stop = _stop_ids(model, tokenizer)
         self._live = 0
         self._waiting: list[_Request] = []
-        if not tokenizer.chat_template:
-            raise ValueError("the policy's tokenizer has no chat template")
-        if (end := self._after_turn("")[0]) not in self._stop:
-            raise ValueError(f"the chat template ends a turn with token {end}, sampling stops at {self._stop}")
-
-    def prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """The token ids of a conversation, with what opens the assistant's turn at the end."""
-        plain = [{**message, "content": self._plain(message["content"])} for message in messages]
-        return self._encode(self._render(plain))
-
-    def observation_ids(self, text: str, *, cut: bool = False) -> list[int]:
-        """The token ids that follow a sampled turn: the user's turn with `text`, and what opens the next one.
-
-        Args:
-            text: What the code printed. It comes from the model's code: a special token spelt out in it stays text.
-            cut: The turn was cut off before its end token, which is then put first.
-        """
-        return self._after_turn(self._plain(text))[0 if cut else 1 :]
-
-    def turn_ids(self, text: str) -> list[int]:
-        """The token ids of a turn that says `text`, its end token included: what an expert's turn is trained on as."""
-        return [*self._encode(self._plain(text)), self._stop[0]]
-
-    def word_ids(self, text: str) -> list[int]:
-        """The token ids of a piece of text by itself."""
-        return self._encode(self._plain(text))
 
     @contextlib.contextmanager
     def live(self) -> Iterator[None]:
@@ -163,7 +134,7 @@ class LocalPolicy:
             self.seconds += time.perf_counter() - started
 
     def _generate(self, requests: Sequence[_Request]) -> list[Sample]:
-        ids, mask = _left_padded([request.ids for request in requests], self._stop[0], self.model.device)
+        ids, mask = _left_padded([request.ids for request in requests], self.stop[0], self.model.device)
         limits = [request.sampling.max_tokens for request in requests]
         choice = _SeededChoice(requests)
         cast = torch.autocast(self.model.device.type, self._autocast, enabled=self._autocast is not None)
@@ -176,7 +147,7 @@ class LocalPolicy:
                 stopping_criteria=StoppingCriteriaList([_RowLimits(limits, ids.shape[1])]),
             )
         turns, logprobs = output[:, ids.shape[1] :].tolist(), torch.stack(choice.logprobs, dim=1).tolist()
-        return [self._sample(*row) for row in zip(turns, logprobs, limits, strict=True)]
+        return [self.sampled(*row) for row in zip(turns, logprobs, limits, strict=True)]
 
     def _generation_config(self, max_tokens: int) -> GenerationConfig:
         # What is left out here comes from the model's own generation config: a repetition penalty would change the
@@ -184,34 +155,11 @@ class LocalPolicy:
         return GenerationConfig(
             do_sample=False,
             max_new_tokens=max_tokens,
-            eos_token_id=self._stop,
-            pad_token_id=self._stop[0],
+            eos_token_id=self.stop,
+            pad_token_id=self.stop[0],
             repetition_penalty=1.0,
             use_cache=True,
         )
-
-    def _sample(self, ids: list[int], logprobs: list[float], limit: int) -> Sample:
-        end = next((place for place, token in enumerate(ids[:limit]) if token in self._stop), None)
-        kept = ids[: limit if end is None else end + 1]
-        text = self.tokenizer.decode(kept if end is None else kept[:-1], skip_special_tokens=True)
-        return Sample(tuple(kept), tuple(logprobs[: len(kept)]), str(text), cut=end is None)
-
-    def _render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        return str(self.tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True))  # pyright: ignore[reportArgumentType]
-
-    def _encode(self, text: str) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])  # pyright: ignore[reportArgumentType]
-
-    def _after_turn(self, text: str) -> list[int]:
-        messages = [("user", "?"), ("assistant", _TURN), ("user", text)]
-        rendered = self._render([{"role": role, "content": content} for role, content in messages])
-        return self._encode(rendered.partition(_TURN)[2])
-
-    def _plain(self, text: str) -> str:
-        """A text in which no special token stands: model text could otherwise open or end turns."""
-        for token in self.tokenizer.all_special_tokens:
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
 
 
 class _SeededChoice(LogitsProcessor):
@@ -221,7 +169,7 @@ class _SeededChoice(LogitsProcessor):
         temperatures = torch.tensor([request.sampling.temperature for request in requests])
         self.greedy = (temperatures == 0).unsqueeze(1)
         self.temperatures = torch.where(temperatures == 0, 1.0, temperatures).unsqueeze(1)
-        self.generators = [torch.Generator().manual_seed(_seed(request.key)) for request in requests]
+        self.generators = [torch.Generator().manual_seed(seed_of(request.key)) for request in requests]
         self.logprobs: list[torch.Tensor] = []  # one (rows,) tensor a step
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -244,20 +192,6 @@ class _RowLimits(StoppingCriteria):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return (self.lengths <= input_ids.shape[1]).to(input_ids.device)
-
-
-def _seed(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") >> 1
-
-
-def _stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    config = model.generation_config
-    ends = config.eos_token_id if config is not None else None
-    found = [tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])]
-    stop = [end for end in dict.fromkeys(found) if isinstance(end, int)]
-    if not stop:
-        raise ValueError("neither the tokenizer nor the model's generation config names an end token")
-    return stop
 
 
 def _left_padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

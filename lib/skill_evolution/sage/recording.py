@@ -20,13 +20,19 @@ logger = logging.getLogger(__name__)
 def figures(chains: Sequence[Chain], rows: Sequence[Row], *, config: GrpoConfig) -> dict[str, float]:
     """A step's figures: the metrics of its chains, the run's reward among them, and of its rows
 
+    - failed: rows whose world or policy failed;
+    - stopped: rows of chains that were stopped early;
     - equal_groups: share of groups that train nothing, because all their rewards are the same;
     - trained_tokens: sampled tokens that are trained on.
     """
     size = config.group
     groups = [{row.reward for row in rows[at : at + size]} - {None} for at in range(0, len(rows), size)]
+    found = metrics(chains, reward=config.reward)
+    stopped = sum(episode.ended == "stopped" for chain in chains for episode in chain.episodes)
     return {
-        **metrics(chains, reward=config.reward),
+        **found,
+        "failed": found["failed"] - stopped,
+        "stopped": float(stopped),
         "equal_groups": sum(len(found) < 2 for found in groups) / len(groups),
         "trained_tokens": float(sum(sum(row.env_mask) for row in rows)),
     }
@@ -99,6 +105,8 @@ class Recorder(TrainerCallback):
         config = self.config
         accelerator = self.trainer.accelerator
         self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
+        if self.trainer.use_vllm:  # the server has the weights of before the step
+            self.trainer.vllm_generation.sync_weights()
         with sampling(self.runner.policy, self.trainer):
             chains = self.runner.evaluate(
                 self.runner.world.tasks("dev"), temperature=config.eval_temperature, key=f"{config.seed}/dev/{step}"

@@ -51,6 +51,11 @@ def training_rows(chains: Sequence[Chain], *, group: int, reward: Reward, pad: i
     return rows
 
 
+def padding_row(pad: int) -> Row:
+    """A row that trains nothing, where a step's rows don't divide among the processes."""
+    return Row((pad,), (pad,), (0.0,), (0,), None)
+
+
 def _row(episode: Episode, reward: float | None, pad: int) -> Row:
     prompt = episode.prompt_ids or (pad,)
     if not episode.completion_ids:

@@ -41,7 +41,7 @@ _DECIDES: dict[str, dict[str, Any]] = {
     "base": _EVERY,
     "sft": _SUPERVISED,
     "self_distillation": _SUPERVISED,
-    "grpo": {**_EVERY, "seed": True, "grpo": True},
+    "grpo": {**_EVERY, "seed": True, "grpo": True, "rollout": {"engine", "correction", "correction_max"}},
 }
 
 
@@ -122,7 +122,7 @@ def code_version() -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-_NOT_TRAINING = {"evaluation.py", "experiments.py", "arms.py", "__init__.py"}
+_NOT_TRAINING = {"evaluation.py", "experiments.py", "arms.py", "__init__.py", "verl_adapter.py", "verl_rows.py"}
 
 
 def changed(config: SageConfig, **parts: Mapping[str, Any]) -> SageConfig:

@@ -1,5 +1,6 @@
 """Run by test_grpo.py under accelerate: trains two steps and leaves rows, advantages and weights."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from toy_world import SayingPolicy, ToyWorld, toy_config, toy_policy, varied
 
 from skill_evolution.sage import grpo as grpo_module
 
-out, scenarios = Path(sys.argv[1]), int(sys.argv[2])
+out, grpo = Path(sys.argv[1]), json.loads(sys.argv[2])
 torch.set_num_threads(1)
 advantages: list[float] = []
 rows: list[Any] = []
@@ -29,11 +30,14 @@ def spy(trainer: Any, inputs: Any) -> Any:
 
 grpo_module._Trainer._generate_and_score_completions = spy  # pyright: ignore[reportAttributeAccessIssue]
 policy = toy_policy(cls=SayingPolicy)
-policy.say = varied  # type: ignore[attr-defined]
-config = toy_config(grpo={"scenarios": scenarios, "steps": 2, "evaluate_every": 2})
-grpo_module.train_grpo(policy, ToyWorld(), config, out.with_suffix(""))
+hanging = grpo.pop("hanging", None)  # the index of the chains that never end
+policy.say = lambda key: None if key.split("/")[-3] == hanging else varied(key)  # type: ignore[attr-defined]
+config = toy_config(grpo={"steps": 2, "evaluate_every": 2, "learning_rate": 0.01} | grpo)
+log = grpo_module.train_grpo(policy, ToyWorld(), config, out.with_suffix(""))
 if PartialState().is_main_process:
     weights = torch.cat([parameter.detach().flatten() for parameter in policy.model.parameters()])
     found = {"rows": rows, "advantages": advantages, "weights": weights, "processes": PartialState().num_processes}
+    found["log"] = [row for row in log if row["step"]]
     torch.save(found, out)
+PartialState().wait_for_everyone()  # a rank that leaves early makes gloo abort the others
 PartialState().destroy_process_group()
