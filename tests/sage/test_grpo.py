@@ -255,7 +255,7 @@ def launch(out: Path, grpo: dict[str, Any], *, processes: int) -> dict[str, Any]
     ranks = ["--multi_gpu"] if processes > 1 else ["--cpu"]
     command = [*start, *kind, *ranks, str(HERE / "ranks.py"), str(out), json.dumps(grpo)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return torch.load(out, weights_only=False)
 

@@ -25,7 +25,7 @@ from skill_evolution.sage.agent import TimedPolicy
 from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.grpo_arguments import divide, trl_arguments
-from skill_evolution.sage.loading import process_count
+from skill_evolution.sage.loading import process_count, take_trained
 from skill_evolution.sage.planning import Step, plan_steps
 from skill_evolution.sage.policy import LocalPolicy
 from skill_evolution.sage.recording import Recorder
@@ -88,7 +88,7 @@ def train_grpo(
     trainer.loss_factor = 1 + division.padding * config.grpo.group / config.grpo.rows
     checkpoint = get_last_checkpoint(str(folder)) if resume and folder.is_dir() else None
     trainer.train(resume_from_checkpoint=checkpoint)
-    policy.model = trainer.accelerator.unwrap_model(trainer.model)
+    take_trained(policy, trainer)
     return log.rows
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import DistributedType
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainingArguments
 
 from skill_evolution.config import ConfigError
@@ -42,11 +43,21 @@ def load_policy(config: SageConfig, *, texts: Iterable[str] = (), folder: Path |
     return LocalPolicy(model, tokenizer, max_batch=config.policy.max_batch, autocast=autocast)
 
 
+def take_trained(policy: LocalPolicy, trainer: Any) -> None:
+    """The trainer's model becomes the policy's again, with its weights gathered where they are sharded.
+
+    Every process must call it, as gathering takes all of them.
+    """
+    policy.model = trainer.accelerator.unwrap_model(trainer.model)
+    sharded = trainer.accelerator.distributed_type in (DistributedType.FSDP, DistributedType.DEEPSPEED)
+    policy.gathered = trainer.accelerator.get_state_dict(trainer.model_wrapped) if sharded else None
+
+
 def save_policy(policy: LocalPolicy, folder: Path) -> Path:
     """Write a policy so that `load_policy` or any other program of the field can load it; adapters are merged in."""
     model: Any = policy.model
     merged = model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
-    merged.save_pretrained(folder)
+    merged.save_pretrained(folder, state_dict=policy.gathered)
     policy.tokenizer.save_pretrained(folder)
     return folder
 
@@ -72,6 +83,16 @@ def _with_lora(model: Any, rank: int, *, seed: int) -> Any:
 
 
 def process_count() -> int:
-    """How many processes train together. Asked of transformers: accelerate's own state, made first and without being
-    told that there is no GPU, would take each process for the only one."""
-    return TrainingArguments(output_dir="unused", use_cpu=not torch.cuda.is_available(), report_to="none").world_size
+    """How many processes train together."""
+    return _process().world_size
+
+
+def process_index() -> int:
+    """Which of them this is, from 0."""
+    return _process().process_index
+
+
+def _process() -> TrainingArguments:
+    """What knows of the others. Asked of transformers: accelerate's own state, made first and without being told that
+    there is no GPU, would take each process for the only one."""
+    return TrainingArguments(output_dir="unused", use_cpu=not torch.cuda.is_available(), report_to="none")

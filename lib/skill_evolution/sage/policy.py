@@ -45,6 +45,7 @@ class LocalPolicy(ChatTokens):
         model: What is sampled from. A trainer may put another one here between two rollouts.
         tokenizer: With a chat template; the model stops at its end-of-sequence token, and at every further one that
             the model's generation config names.
+        gathered: Its trained weights where training sharded them over processes, on the first of these; else None.
         seconds: Time spent in the model so far.
     """
 
@@ -71,6 +72,7 @@ class LocalPolicy(ChatTokens):
         """
         super().__init__(tokenizer, model.generation_config)
         self.model = model
+        self.gathered: dict[str, torch.Tensor] | None = None
         self.seconds = 0.0
         self._max_batch = max_batch
         self._autocast = autocast

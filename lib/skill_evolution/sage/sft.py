@@ -26,7 +26,7 @@ from skill_evolution import aio
 from skill_evolution.sage.agent import Episode, PolicySampling, Sample
 from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import AgentConfig, SageConfig, SftConfig
-from skill_evolution.sage.loading import process_count
+from skill_evolution.sage.loading import process_count, take_trained
 from skill_evolution.sage.policy import LocalPolicy
 from skill_evolution.sage.running import Runner, chain_of, retriever_of
 from skill_evolution.sage.world import Task, World
@@ -174,7 +174,7 @@ def train_sft(
     )
     trainer.remove_callback(PrinterCallback)  # the library doesn't print
     trainer.train()
-    policy.model = trainer.accelerator.unwrap_model(trainer.model)
+    take_trained(policy, trainer)
     taken = ("step", "loss", "learning_rate", "grad_norm")
     rows = [{name: log[name] for name in taken if name in log} for log in trainer.state.log_history if "loss" in log]
     return [row | stop.seen.get(int(row["step"]), {}) for row in rows]

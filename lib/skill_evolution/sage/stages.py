@@ -8,6 +8,7 @@ that are alike in all of that are one stage, whatever they were made for.
 import hashlib
 import json
 import logging
+import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -122,7 +123,10 @@ def code_version() -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-_NOT_TRAINING = {"evaluation.py", "experiments.py", "arms.py", "__init__.py", "verl_adapter.py", "verl_rows.py"}
+_NOT_TRAINING = {
+    *("evaluation.py", "experiments.py", "arms.py", "__init__.py", "__main__.py", "launch.py", "scale.py"),
+    *("verl_adapter.py", "verl_rows.py"),
+}
 
 
 def changed(config: SageConfig, **parts: Mapping[str, Any]) -> SageConfig:
@@ -162,18 +166,36 @@ def train(stage: Stage, *, root: Path | None = None) -> None:
 
     The folder gets `config.json`, `training.csv` (one row an update) and, once all is done, `policy/`. A stage that was
     stopped goes on from its last checkpoint where there is one, else it begins again.
+
+    Under `accelerate launch` all processes call it, with a folder that all of them see; the first one writes.
     """
     folder = stage.folder(root)
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / ".lock"):
+    with FileLock(folder / ".lock") if _first_process() else nullcontext():
         if stage.trained(root) or stage.start is None:
             return
-        write_json(folder / "config.json", record(stage))
+        if _first_process():
+            write_json(folder / "config.json", record(stage))
         with open_world(stage.config) as world:
             policy = load(stage.start, world, root=root)
             _TRAINERS[stage.kind](stage.config, policy, world, folder)
-        _keep(policy, folder)
+        if _first_process():
+            _keep(policy, folder)
+        _wait_for_others()
         logger.info("%s is trained", folder.name)
+
+
+def _first_process() -> bool:
+    """Whether this is the process that writes; told by what launches several, so that torch needn't be loaded."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _wait_for_others() -> None:
+    """A process that ended now would take the others with it."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        from accelerate import PartialState
+
+        PartialState().wait_for_everyone()
 
 
 def _keep(policy: "LocalPolicy", folder: Path) -> None:
@@ -210,11 +232,16 @@ def _train_sft(config: SageConfig, policy: "LocalPolicy", world: World, folder: 
 
 
 def _self_distil(config: SageConfig, policy: "LocalPolicy", world: World, folder: Path) -> None:
+    from accelerate.utils import gather_object
+
+    from skill_evolution.sage.loading import process_count, process_index
     from skill_evolution.sage.running import Runner
+    from skill_evolution.sage.served_policy import served
     from skill_evolution.sage.sft import rejection_sampled
 
     key = f"{config.sft_seed}/self-distillation"
-    runner = Runner(policy, world, config.agent)
+    sampler = served(policy.model, policy.tokenizer, config) if config.rollout.engine == "vllm" else policy
+    runner = Runner(sampler, world, config.agent, process_index(), process_count(), gather_object)
     _fine_tune(config, policy, world, folder, rejection_sampled(runner, world.tasks("train"), config.sft, key=key))
 
 
@@ -232,7 +259,8 @@ def _fine_tune(config: SageConfig, policy: "LocalPolicy", world: World, folder: 
 
     vary = permuted_values(policy) if config.policy.kind == "tiny" else None
     rows = train_sft(policy, examples(episodes), config, folder, evaluate=dev_tgc, vary=vary)
-    write_text(folder / "training.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+    if _first_process():
+        write_text(folder / "training.csv", pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
 def _train_grpo(config: SageConfig, policy: "LocalPolicy", world: World, folder: Path) -> None:
