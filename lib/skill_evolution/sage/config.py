@@ -75,6 +75,9 @@ class WorldConfig(_Strict):
     """The bundled world, or AppWorld's server."""
     seed: int = 0
     """Seed that the bundled world is generated from."""
+    servers: int = Field(default=4, ge=1)
+    """AppWorld's server processes of each training process, one a session. Chains wait for a free one, but engine
+    "transformers" samples for all live chains at once, so there it must be their number."""
 
 
 class AgentConfig(_Strict):

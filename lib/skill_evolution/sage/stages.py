@@ -138,8 +138,9 @@ def open_world(config: SageConfig) -> AbstractContextManager[World]:
     """The world that a config names; what it has started ends with the block."""
     if config.world.name == "appworld":
         from skill_evolution.sage.appworld import AppWorld
+        from skill_evolution.sage.appworld_pool import PoolSettings
 
-        return AppWorld()
+        return AppWorld(pool=PoolSettings(size=config.world.servers))
     from skill_evolution.sage.mini_world import MiniWorld
 
     return nullcontext(MiniWorld(seed=config.world.seed))
