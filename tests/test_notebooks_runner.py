@@ -1,8 +1,12 @@
 """The batch runner, on tiny notebooks made here."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -125,9 +129,38 @@ def test_exit_status_where_results_are_and_a_killed_process(tmp_path, monkeypatc
     monkeypatch.setattr(notebooks, "_call", lambda command, **where: call(killed, **where))
     assert notebooks.main(["--notebooks", str(tmp_path), "--results", str(tmp_path / "results")]) == 1
     said = capsys.readouterr().out
-    assert "status -9" in said
+    assert "status 137" in said  # 128 + SIGKILL
     assert "00_a.ipynb is of an earlier run." in said
     assert f"Results: {tmp_path / 'results' / 'demo'}\n1 of 1 notebooks failed: 00_a\n" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_notebook_ends_with_its_batch(tmp_path, number):
+    file = tmp_path / "kernel"
+    write_notebook(
+        tmp_path, "00_a", f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(300)"
+    )
+    command = [sys.executable, "-m", "skill_evolution.notebooks", "--notebooks", str(tmp_path)]
+    with subprocess.Popen([*command, "--results", str(tmp_path / "results")], stdout=subprocess.DEVNULL) as batch:
+        until(lambda: file.exists() and file.read_text(), "the notebook didn't start")
+        batch.send_signal(number)
+    until(lambda: not runs(int(file.read_text())), "the kernel outlived its batch")
+
+
+def runs(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(reached, problem, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > deadline:
+            pytest.fail(problem)
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(

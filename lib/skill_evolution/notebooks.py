@@ -26,6 +26,7 @@ import nbformat
 import yaml
 
 from skill_evolution.config import Config, check_keys, load_config, profile_path
+from skill_evolution.models import guard
 from skill_evolution.models.serve import ServeError, serving
 from skill_evolution.notebook_process import strip_file
 from skill_evolution.paths import NOTEBOOKS, PACKAGE, RESULTS, ROOT
@@ -234,7 +235,8 @@ def _run_in_process(source: Path, target: Path, parameters: dict[str, Any]) -> O
 
 
 def _call(command: list[str], *, folder: Path, results: Path) -> tuple[int, str]:
-    """Run a command in a folder, with this very package and no progress bars; return its status and what it said."""
+    """Run a command in a folder, with this very package and no progress bars; return its status (128 + n after signal
+    n) and what it said."""
     own = {
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SKILL_EVOLUTION_HOME": str(ROOT),
@@ -246,9 +248,17 @@ def _call(command: list[str], *, folder: Path, results: Path) -> tuple[int, str]
     }
     # A file and not a pipe: a server that the notebook leaves running would hold a pipe open, and us with it.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        code = subprocess.run(
-            command, cwd=folder, env={**os.environ, **own}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        ).returncode
+        guarded = [sys.executable, guard.__file__, *command]  # it ends with us, however we end
+        with subprocess.Popen(
+            guarded,
+            cwd=folder,
+            env={**os.environ, **own},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ) as process:
+            code = process.wait()
         log.seek(0)
         return code, log.read().strip()
 

@@ -50,6 +50,17 @@ def test_our_files_fit_the_paper_s_run(name: str) -> None:
         ("zero3", {"deepspeed_config": {"zero_stage": 3, "zero3_init": True}}, "zero3_init"),
         ("zero3", {"deepspeed_config": {"zero_stage": 3}}, "zero3_save_16bit_model must be true"),
         ("zero3", {"distributed_type": "FSDP"}, "deepspeed_config with distributed_type FSDP"),
+        ("fsdp", {"use_cpu": True}, "accelerate shards nothing on CPUs"),
+        (
+            "zero3",
+            {"deepspeed_config": {"zero_stage": 3, "zero3_save_16bit_model": True, "gradient_accumulation_steps": 4}},
+            "gradient_accumulation_steps is 4, the profile's is 12",
+        ),
+        (
+            "zero3",
+            {"deepspeed_config": {"zero_stage": 3, "zero3_save_16bit_model": True, "gradient_clipping": 0.5}},
+            "gradient_clipping is 0.5, the profile's is 1.0",
+        ),
         ("zero3", {"mixed_precision": None, "distributed_type": [1]}, ""),
     ],
 )
@@ -66,6 +77,7 @@ def test_what_cannot_be_is_said(tmp_path: Path, base: str, changes: dict[str, An
         ({"rollout": {"engine": "transformers"}}, "gathers the whole model"),
         ({"policy": {"lora_rank": 8}}, "adapters"),
         ({"policy": {"dtype": "float32"}}, "must be 'no'"),
+        ({"sft": {"evaluate_every": 5}}, "sft.evaluate_every"),
     ],
 )
 def test_a_profile_that_does_not_fit_is_said(overrides: dict[str, Any], message: str) -> None:

@@ -18,8 +18,8 @@ from skill_evolution.sage.stages import Stage, changed
 LIGHT: Mapping[str, Any] = {"target_tgc": 12.0, "evaluate_every": 25, "evaluate_from": 200}
 """Fields of `sft` for the stand-in of the base model: it stops early. Ours."""
 SELF_DISTILLATION: Mapping[str, Any] = {
-    "attempts": 4,
-    "steps": 100,
+    "attempts": 2,
+    "steps": 60,
     "evaluate_from": 0,
     "learning_rate": 0.001,
 }
@@ -181,26 +181,30 @@ def ablation_arms(stages: Lineup, *, split: str = "test", scenarios: int | None 
         scenarios: The first so many of the split; None takes all.
     """
     sft, base, sage = stages.sft, stages.base, stages.sage(stages.sft)
+
+    def trained(start: Stage, **grpo: Any) -> Stage:
+        return stages.sage(start, **grpo, evaluate_every=None)  # nobody looks at their curves on dev
+
     with_library = _both(split, library=True, stages=stages, scenarios=scenarios)
     without = _both(split, library=False, stages=stages, scenarios=scenarios)
     groups = {
         "reward": {
             "sage": sage,
-            **{f"reward_{name}": stages.sage(sft, reward=name) for name in ("outcome", "chain")},
+            **{f"reward_{name}": trained(sft, reward=name) for name in ("outcome", "chain")},
         },
         "chain length": {
-            "chain_of_one": stages.sage(sft, chain_length=1),
+            "chain_of_one": trained(sft, chain_length=1),
             "sage": sage,
-            "chain_of_three": stages.sage(sft, chain_length=3),
+            "chain_of_three": trained(sft, chain_length=3),
         },
         "start": {
             "sage": sage,
-            "start_base_model": stages.sage(base),
-            "start_rl_warm_up": stages.sage(stages.grpo(base)),
-            **_self_distillation(stages),
+            "start_base_model": trained(base),
+            "start_rl_warm_up": trained(stages.grpo(base)),
+            **({"start_self_distillation": trained(stages.self_distilled)} if _has_successes(stages) else {}),
         },
     }
-    trained = [Arm(name, stage, with_library, group) for group, own in groups.items() for name, stage in own.items()]
+    varied = [Arm(name, stage, with_library, group) for group, own in groups.items() for name, stage in own.items()]
     tested = {"sage": sage, "sft": sft, "prompted": base}
     libraries = [
         arm
@@ -210,14 +214,12 @@ def ablation_arms(stages: Lineup, *, split: str = "test", scenarios: int | None 
             Arm(f"{name}_empty_library", stage, without, "library at test"),
         )
     ]
-    return [*trained, *libraries, *_retrieval_arms(stages, sage, split, scenarios)]
+    return [*varied, *libraries, *_retrieval_arms(stages, sage, split, scenarios)]
 
 
-def _self_distillation(stages: Lineup) -> dict[str, Stage]:
-    """None from random weights: they have no successes to learn from."""
-    if stages.base.kind == "base" and stages.config.policy.kind == "tiny":
-        return {}
-    return {"start_self_distillation": stages.sage(stages.self_distilled)}
+def _has_successes(stages: Lineup) -> bool:
+    """Whether the base has any to learn from: random weights have none."""
+    return stages.base.kind != "base" or stages.config.policy.kind != "tiny"
 
 
 def _retrieval_arms(stages: Lineup, sage: Stage, split: str, scenarios: int | None) -> list[Arm]:

@@ -11,6 +11,7 @@ from accelerate.utils import FullyShardedDataParallelPlugin
 from skill_evolution import paths
 from skill_evolution.config import ConfigError, check_keys
 from skill_evolution.sage.config import SageConfig
+from skill_evolution.sage.grpo_arguments import divide
 
 FOLDER = paths.PROFILES / "accelerate"
 _PRECISION = {"bfloat16": "bf16", "float32": "no"}
@@ -28,6 +29,8 @@ _DEEPSPEED = {
     "deepspeed_config_file",
     "deepspeed_hostfile",
     "deepspeed_multinode_launcher",
+    "gradient_accumulation_steps",
+    "gradient_clipping",
 }
 
 
@@ -54,12 +57,14 @@ def check_launch(name: str, config: SageConfig) -> ClusterConfig:
     kind = getattr(launch.distributed_type, "value", str(launch.distributed_type))
     check_keys(launch.fsdp_config, _FSDP, where=f"{path}: fsdp_config")
     check_keys(launch.deepspeed_config, _DEEPSPEED, where=f"{path}: deepspeed_config")
-    if problems := [*_mixed(launch, config), *_sharded(launch, kind, config)]:
+    sharded = kind == "FSDP" or launch.deepspeed_config.get("zero_stage") == 3
+    problems = [*_processes(launch, config), *_plugins(launch, kind, config)]
+    if problems := [*problems, *(_sharded(launch, config) if sharded else [])]:
         raise ConfigError(f"{path}: " + "; ".join(problems))
     return launch
 
 
-def _mixed(launch: Any, config: SageConfig) -> list[str]:
+def _processes(launch: Any, config: SageConfig) -> list[str]:
     found = []
     wanted = _PRECISION[config.policy.dtype]
     if launch.mixed_precision != wanted:
@@ -72,9 +77,8 @@ def _mixed(launch: Any, config: SageConfig) -> list[str]:
     return found
 
 
-def _sharded(launch: Any, kind: str, config: SageConfig) -> list[str]:
+def _plugins(launch: Any, kind: str, config: SageConfig) -> list[str]:
     found, fsdp, deepspeed = [], launch.fsdp_config, launch.deepspeed_config
-    sharding = (kind == "FSDP") or deepspeed.get("zero_stage") == 3
     if fsdp and kind != "FSDP":
         found.append(f"fsdp_config with distributed_type {kind}")
     if deepspeed and kind != "DEEPSPEED":
@@ -83,10 +87,26 @@ def _sharded(launch: Any, kind: str, config: SageConfig) -> list[str]:
         found.append("fsdp_activation_checkpointing and grpo.gradient_checkpointing: activations recomputed twice")
     if kind == "FSDP" and fsdp.get("fsdp_version") != 2:
         found.append("fsdp_version must be 2: the first can't be sampled from between steps")
-    if kind == "DEEPSPEED" and deepspeed.get("zero_stage") == 3 and not deepspeed.get("zero3_save_16bit_model"):
+    ours = {
+        "gradient_accumulation_steps": divide(config.grpo, processes=launch.num_processes).accumulation,
+        "gradient_clipping": config.grpo.max_grad_norm,
+    }
+    for name, value in ours.items():
+        if (given := deepspeed.get(name, "auto")) not in ("auto", value):
+            found.append(f"{name} is {given}, the profile's is {value}; leave it out")
+    return found
+
+
+def _sharded(launch: Any, config: SageConfig) -> list[str]:
+    found = []
+    if launch.use_cpu:
+        found.append("use_cpu: accelerate shards nothing on CPUs")
+    if launch.deepspeed_config.get("zero_stage") == 3 and not launch.deepspeed_config.get("zero3_save_16bit_model"):
         found.append("zero3_save_16bit_model must be true, or no whole weights can be saved")
-    if sharding and config.policy.lora_rank:
+    if config.policy.lora_rank:
         found.append("policy.lora_rank: adapters can't be merged into a sharded model; they fit without sharding")
-    if sharding and config.policy.kind == "folder" and config.rollout.engine == "transformers":
+    if config.rollout.engine == "transformers":
         found.append("rollout.engine 'transformers' gathers the whole model on each GPU to sample: take 'vllm'")
+    if config.sft.evaluate_every:
+        found.append("sft.evaluate_every samples from the model that is trained, which a sharded one can't be")
     return found
