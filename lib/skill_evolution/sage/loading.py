@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,8 @@ def process_index() -> int:
     return _process().process_index
 
 
+@cache
 def _process() -> TrainingArguments:
     """What knows of the others. Asked of transformers: accelerate's own state, made first and without being told that
-    there is no GPU, would take each process for the only one."""
+    there is no GPU, would take each process for the only one. Kept, as DeepSpeed's settings live as long as it."""
     return TrainingArguments(output_dir="unused", use_cpu=not torch.cuda.is_available(), report_to="none")

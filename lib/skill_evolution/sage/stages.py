@@ -173,7 +173,7 @@ def train(stage: Stage, *, root: Path | None = None) -> None:
     folder = stage.folder(root)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock") if _first_process() else nullcontext():
-        if stage.trained(root) or stage.start is None:
+        if stage.start is None or _agreed(stage.trained(root)):
             return
         if _first_process():
             write_json(folder / "config.json", record(stage))
@@ -189,6 +189,21 @@ def train(stage: Stage, *, root: Path | None = None) -> None:
 def _first_process() -> bool:
     """Whether this is the process that writes; told by what launches several, so that torch needn't be loaded."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def _agreed(value: bool) -> bool:
+    """What the first process says, which may have waited for the lock meanwhile; the processes meet here.
+
+    They meet before a model is loaded: only then is it loaded in shards, where the launch file asks for them.
+    """
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    from skill_evolution.sage.loading import process_count
+
+    process_count()
+    return bool(broadcast_object_list([value])[0])
 
 
 def _wait_for_others() -> None:
