@@ -144,7 +144,7 @@ def test_a_notebook_ends_with_its_batch(tmp_path, number):
     with subprocess.Popen([*command, "--results", str(tmp_path / "results")], stdout=subprocess.DEVNULL) as batch:
         until(lambda: file.exists() and file.read_text(), "the notebook didn't start")
         batch.send_signal(number)
-    until(lambda: not runs(int(file.read_text())), "the kernel outlived its batch")
+    until(lambda: not runs(int(file.read_text())), "the kernel outlived its batch", seconds=15)
 
 
 def runs(process):

@@ -42,7 +42,7 @@ def test_every_trace_solves_its_task(chains: list[Chain]) -> None:
 
 def test_most_chains_make_a_skill_and_reuse_it(policy: LocalPolicy, world: MiniWorld, chains: list[Chain]) -> None:
     with_skill = [chain for chain in chains if chain.episodes[0].defined]
-    assert 0.6 < len(with_skill) / len(chains) <= 1  # 0.85 are asked for; long ones are written with a skill as well
+    assert 0.7 < len(with_skill) / len(chains) < 0.98  # 0.85 of 48 are asked for
     for chain in with_skill:
         [skill] = chain.episodes[0].defined
         assert [episode.used for episode in chain.episodes[1:]] == [frozenset({skill.name})] * 2

@@ -4,12 +4,13 @@ import json
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from skill_evolution import aio
 from skill_evolution.runs import write_json, write_text
+from skill_evolution.sage.agent import Policy
 from skill_evolution.sage.chains import Chain
 from skill_evolution.sage.config import Retrieval
 from skill_evolution.sage.metrics import episode_frame, metrics
@@ -17,9 +18,6 @@ from skill_evolution.sage.planning import by_scenario
 from skill_evolution.sage.retrieval import RETRIEVERS
 from skill_evolution.sage.stages import Stage, load, open_world
 from skill_evolution.sage.world import Task, World
-
-if TYPE_CHECKING:
-    from skill_evolution.sage.policy import LocalPolicy  # imports torch
 
 GREEDY = "greedy"
 
@@ -71,21 +69,47 @@ class Evaluation:
 
 
 def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | None = None) -> None:
-    """Run those evaluations of a trained stage that aren't finished."""
+    """Run those evaluations of a trained stage that aren't finished.
+
+    With `rollout.engine` "vllm" the server must serve the stage's policy under the stage's name (docs/scale.md).
+
+    Raises:
+        ModelError: It serves something else, or doesn't answer.
+    """
     pending = [evaluation for evaluation in evaluations if not evaluation.finished(stage, root)]
     if not pending:
         return
     with open_world(stage.config) as world:
         work = [(evaluation, tasks) for evaluation in pending for tasks in evaluation.chains(world)]
-        policy = load(stage, world, root=root)
-        chains = aio.run_sync(aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work]))
+        chains = aio.run_sync(_chains(stage, world, work, root))
     for evaluation in pending:
         own = [chain for chain, (one, _) in zip(chains, work, strict=True) if one == evaluation]
         _write(own, evaluation.file(stage, root), evaluation)
 
 
+async def _chains(
+    stage: Stage, world: World, work: Sequence[tuple[Evaluation, Sequence[Task]]], root: Path | None
+) -> list[Chain]:
+    policy = await _policy(stage, world, root)
+    return await aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work])
+
+
+async def _policy(stage: Stage, world: World, root: Path | None) -> Policy:
+    """The stage's policy: loaded, on a GPU where there is one, or as the server has it."""
+    import torch
+
+    if stage.config.rollout.engine == "vllm":
+        from skill_evolution.sage.served_stage import served_stage
+
+        return await served_stage(stage, root=root)
+    policy = load(stage, world, root=root)
+    model: Any = policy.model
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    return policy
+
+
 def _chain(
-    policy: "LocalPolicy", world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
+    policy: Policy, world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
 ) -> Coroutine[Any, Any, Chain]:
     from skill_evolution.sage.running import chain_of
 
