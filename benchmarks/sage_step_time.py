@@ -17,12 +17,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from skill_evolution.sage.config import SageConfig, load_sage_config
 from skill_evolution.sage.expert_data import world_text
-from skill_evolution.sage.grpo import _dataset, plan, train_grpo
+from skill_evolution.sage.grpo import plan, train_grpo
 from skill_evolution.sage.grpo_arguments import trl_arguments
 from skill_evolution.sage.loading import load_policy
 from skill_evolution.sage.mini_world import MiniWorld
@@ -78,7 +79,7 @@ def plain(config: SageConfig, world: MiniWorld, folder: Path) -> list[float]:
         processing_class=policy.tokenizer,
         reward_funcs=reward,
         args=arguments,
-        train_dataset=_dataset(steps).remove_columns("prompt").add_column("prompt", prompts),
+        train_dataset=Dataset.from_dict({"prompt": prompts}),
         callbacks=[clock],
     )
     trainer.remove_callback(PrinterCallback)

@@ -125,7 +125,7 @@ def code_version() -> str:
 
 _NOT_TRAINING = {
     *("evaluation.py", "experiments.py", "arms.py", "__init__.py", "__main__.py", "launch.py", "scale.py"),
-    *("verl_adapter.py", "verl_rows.py"),
+    *("served_stage.py", "verl_adapter.py", "verl_rows.py"),
 }
 
 
