@@ -200,7 +200,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     config = toy_config()
     tasks = {task.task_id: task for task in ToyWorld().tasks("train")}
     monkeypatch.setattr(module, "load_sage_config", lambda profile: config)
-    monkeypatch.setattr(module, "_world", lambda _: (ToyWorld(), tasks))
+    monkeypatch.setattr(module, "_world", lambda _: (ToyWorld(), tasks, None))
     module.registered, module.put = registered, put
     yield module
     sys.modules.pop("skill_evolution.sage.verl_adapter")

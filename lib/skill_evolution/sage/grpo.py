@@ -9,6 +9,7 @@ are shared among processes independently of these slices, and every process then
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ from skill_evolution.sage.training_log import TrainingLog
 from skill_evolution.sage.world import World
 
 logger = logging.getLogger(__name__)
+
+_RUNS = count()  # of this process, and of all that train together: the store where they count outlives a run
 
 
 def train_grpo(
@@ -122,6 +125,7 @@ class Rollouts:
 
     def __post_init__(self) -> None:
         self.runner = Runner(self.policy, self.world, self.config.agent, share=gather_object)
+        self.run = next(_RUNS)
         self.chains: list[Chain] = []
         self.rows: list[Row] = []
 
@@ -157,7 +161,7 @@ class Rollouts:
     def _tally(self, step: int) -> Tally | None:
         if self._enough is None or self.runner.processes == 1:
             return None
-        return SharedTally([tasks[0].scenario for tasks in self.steps[step]], key=f"step {step}")
+        return SharedTally([tasks[0].scenario for tasks in self.steps[step]], key=f"run {self.run} step {step}")
 
     def _work(self, step: int) -> list[Work]:
         return [

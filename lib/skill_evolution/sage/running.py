@@ -97,8 +97,9 @@ class Runner:
     ) -> list[Chain]:
         """The chains of all work, in its order, on every process. Works inside a running event loop too.
 
-        With `enough`, those that aren't done once it is reached are stopped (see `stopped_chain`). Where there are
-        several processes their common `tally` says how far the others are.
+        With `enough`, those that aren't done once it is reached are stopped (see `stopped_chain`): which these are
+        depends on timing. Where there are several processes their common `tally` says how far the others are; with a
+        few chains each, none of them would have enough by itself.
         """
         started = time.perf_counter()
         mine = list(enumerate(work))[self.rank :: self.processes]

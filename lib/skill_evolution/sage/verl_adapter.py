@@ -79,7 +79,7 @@ class SageAgentLoop(AgentLoopBase):
     async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> list[AgentLoopOutput]:
         """Run the chain that a row of `verl_rows.dataset` names."""
         config = self._sage
-        world, tasks = _world(config.model_dump_json())
+        world, tasks, _ = _world(config.model_dump_json())
         chain = await chain_of(
             VerlPolicy(self.tokenizer, self.server_manager, sampling=sampling_params),
             world,
@@ -107,10 +107,11 @@ class SageAgentLoop(AgentLoopBase):
 
 
 @cache
-def _world(config: str) -> tuple[World, dict[str, Task]]:
-    """The world of a worker process and its training tasks; open as long as the process lives."""
-    world = open_world(SageConfig.model_validate_json(config)).__enter__()
-    return world, {task.task_id: task for split in ("train", "dev") for task in world.tasks(split)}
+def _world(config: str) -> tuple[World, dict[str, Task], object]:
+    """The world of a worker process, its training tasks, and what keeps it open as long as the process lives."""
+    context = open_world(SageConfig.model_validate_json(config))
+    world = context.__enter__()
+    return world, {task.task_id: task for task in world.tasks("train")}, context
 
 
 class SageAgentLoopWorker(AgentLoopWorkerTQ.__ray_metadata__.modified_class):
