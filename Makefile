@@ -20,7 +20,7 @@ help: ## list the commands
 	@echo 'Variables: PROFILE=$(PROFILE) NOTEBOOKS="01_main_results ..." PARAMS="-p name value ..." RESULTS=folder PYTHON=$(PYTHON)'
 
 reproduce: .venv/.installed-run ## run the notebooks into results/PROFILE/
-	@$(RUN) skill_evolution.notebooks --profile "$(PROFILE)" $(if $(RESULTS),--results "$(RESULTS)") $(PARAMS) $(NOTEBOOKS)
+	@$(RUN) skill_evolution.runs.notebooks --profile "$(PROFILE)" $(if $(RESULTS),--results "$(RESULTS)") $(PARAMS) $(NOTEBOOKS)
 
 figures: .venv/.installed-run ## redraw every figure from results/PROFILE/tables alone
 	@$(RUN) skill_evolution.analysis.gallery "$(or $(RESULTS),results)/$(basename $(notdir $(PROFILE)))"
@@ -37,15 +37,16 @@ lint: .venv/.installed-dev ## check style and types
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
 	@$(RUN) pyright
+	@.venv/bin/lint-imports
 
 format: .venv/.installed-dev ## format the code
 	@$(RUN) ruff format .
 
 serve: .venv/.installed-run ## serve a profile's model with vLLM until Ctrl-C: PROFILE=cpu (default) or paper
-	@$(RUN) skill_evolution.models.serve --profile "$(if $(filter file,$(origin PROFILE)),cpu,$(PROFILE))"
+	@$(RUN) skill_evolution.cli serve --profile "$(if $(filter file,$(origin PROFILE)),cpu,$(PROFILE))"
 
 appworld: .venv/.installed-run ## make AppWorld's environment in .venv-appworld, and say whether its data are there
-	@$(RUN) skill_evolution.sage.appworld_environment
+	@$(RUN) skill_evolution.sage.appworld.environment
 
 lab: .venv/.installed-run ## open the notebooks in JupyterLab
 	@$(RUN) jupyterlab notebooks
@@ -53,10 +54,10 @@ lab: .venv/.installed-run ## open the notebooks in JupyterLab
 notebooks: ## run the notebooks with the demo profile and take their outputs over into notebooks/, for a commit
 	@$(MAKE) --no-print-directory reproduce PROFILE=demo PARAMS= RESULTS=
 	@cp $(foreach name,$(or $(NOTEBOOKS),$(basename $(notdir $(NOTEBOOK_FILES)))),results/demo/$(name).ipynb) notebooks/
-	@$(RUN) skill_evolution.notebooks --strip
+	@$(RUN) skill_evolution.runs.notebooks --strip
 
 notebooks-strip: .venv/.installed-run ## clean the notebooks' metadata for a commit, outputs stay
-	@$(RUN) skill_evolution.notebooks --strip
+	@$(RUN) skill_evolution.runs.notebooks --strip
 
 clean: ## remove .venv and caches; results stay
 	@rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist lib/*.egg-info

@@ -11,7 +11,7 @@ once. Ideal: the 2,000 calls in whole waves of 64, 32 x 0.5 s = 16 s. Second tur
 queued already, so every wave but the last is full, and the two turns cost no wave of their own.
 The wall time needs an idle machine: client and stub fill a good part of two cores in bursts.
 
-importing: what `import skill_evolution.experiments` takes beside the start of the interpreter, the quickest of five.
+importing: what `import skill_evolution.runs.experiments` takes beside the interpreter's start, the quickest of five.
 """
 
 import argparse
@@ -31,18 +31,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skill_evolution import paths
-from skill_evolution.config import Config, load_config
-from skill_evolution.evolution import Models, evolve
-from skill_evolution.experiments import benchmark_of
-from skill_evolution.methods import make_evolution
+from skill_evolution.base import paths
+from skill_evolution.grse.loop import Models, evolve
+from skill_evolution.grse.rollouts import run_group
 from skill_evolution.models.base import ChatModel, Completion, Request, Sampling
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.models.server import ServerModel
-from skill_evolution.models.simulated import SimulatedReader
-from skill_evolution.rollouts import run_group
-from skill_evolution.runs import Run
-from skill_evolution.teams import TEAMS, Call
+from skill_evolution.runs.config import Config, load_config
+from skill_evolution.runs.experiments import benchmark_of
+from skill_evolution.runs.folder import Run
+from skill_evolution.runs.methods import make_evolution
+from skill_evolution.teams.team import TEAMS, Call
+from skill_evolution.testbed.reader import SimulatedReader
 
 OWN_MS, WALL_FACTOR, CPU_MS, IMPORT_S = 0.5, 1.05, 2.5, 1.0  # the budgets
 ROLLOUTS, TURNS, GROUP_SIZE, DELAY, AT_ONCE = 1000, 2, 4, 0.5, 64
@@ -195,7 +195,7 @@ def server() -> None:
 
 def importing() -> None:
     """Print what importing the library takes."""
-    bare, ours = (min(_seconds(code) for _ in range(5)) for code in ("pass", "import skill_evolution.experiments"))
+    bare, ours = (min(_seconds(code) for _ in range(5)) for code in ("pass", "import skill_evolution.runs.experiments"))
     print(f"import: {ours - bare:.2f} s (budget {IMPORT_S})")
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from skill_evolution.config import Config
-from skill_evolution.experiments import main_grid, train
-from skill_evolution.models.simulated import optimizer
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import main_grid, train
+from skill_evolution.testbed.reader import optimizer
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,14 @@ from typing import Any
 
 import pandas as pd
 
-from skill_evolution import paths
 from skill_evolution.analysis import planted_signs, robustness
 from skill_evolution.analysis.frames import rows
-from skill_evolution.config import Config
-from skill_evolution.experiments import train
-from skill_evolution.models.simulated import critic
-from skill_evolution.models.simulated.documents import AgentText, Case, SkillText
-from skill_evolution.models.simulated.judging import Failure
+from skill_evolution.base import paths
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import train
+from skill_evolution.testbed.reader import critic
+from skill_evolution.testbed.reader.documents import AgentText, Case, SkillText
+from skill_evolution.testbed.reader.judging import Failure
 
 BLAME = -0.5
 NARROWS = re.compile(

@@ -23,17 +23,17 @@ from typing import Any
 
 import pandas as pd
 
-from skill_evolution import paths
 from skill_evolution.analysis import planted_signs, robustness
 from skill_evolution.analysis.frames import rows
-from skill_evolution.config import Config, load_config
-from skill_evolution.evolution import Evolution
-from skill_evolution.experiments import open_evolution, train_all
+from skill_evolution.base import paths
+from skill_evolution.grse.loop import Evolution
+from skill_evolution.grse.rollouts import run_all
 from skill_evolution.models.ledger import Ledger
-from skill_evolution.models.simulated.directives import DIRECTIVES
-from skill_evolution.rollouts import run_all
+from skill_evolution.runs.config import Config, load_config
+from skill_evolution.runs.experiments import open_evolution, train_all
 from skill_evolution.skills import Skill, SkillLibrary, save_library
-from skill_evolution.teams import Libraries
+from skill_evolution.teams.team import Libraries
+from skill_evolution.testbed.reader.directives import DIRECTIVES
 
 logger = logging.getLogger("planted_sets")
 SEARCHES = ("widen_adjacent", "each_hop", "stem_search", "quote_all")  # tend to help agent 1

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from skill_evolution.analysis import sage
-from skill_evolution.runs import write_json, write_text
-from skill_evolution.sage import arms, experiments
-from skill_evolution.sage.arms import Arm
-from skill_evolution.sage.stages import record
+from skill_evolution.runs.folder import write_json, write_text
+from skill_evolution.sage.stages import arms, study
+from skill_evolution.sage.stages.arms import Arm
+from skill_evolution.sage.stages.stage import record
 
 NAMES = ("sft", "sft_grpo", "sage")
 SPLITS = ("test", "challenge")
@@ -43,7 +43,7 @@ def grid(
 
 def write(lines: Sequence[Arm], folder: Path, *, sft_seeds: Sequence[int], seeds: Sequence[int]) -> None:
     """The files that are kept, from the finished runs."""
-    rows = experiments.rows(lines, root=folder / "runs")
+    rows = study.rows(lines, root=folder / "runs")
     rows = rows.reindex(columns=list(sage.ROW_COLUMNS))
     made = record(next(arm.stage for arm in lines if arm.name == "sage"))
     own = {name: value for name, value in made["config"].items() if name not in ("seed", "sft_seed")}
@@ -75,7 +75,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING)
     seeds = {"sft_seeds": arguments.sft_seeds, "seeds": arguments.seeds}
     lines = grid(arguments.profile, **seeds, overrides=arguments.overrides, scenarios=arguments.scenarios)
-    experiments.run(lines, processes=arguments.processes, root=arguments.folder / "runs")
+    study.run(lines, processes=arguments.processes, root=arguments.folder / "runs")
     write(lines, arguments.folder, **seeds)
 
 

@@ -21,14 +21,14 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from skill_evolution.sage.agent.runner import prompt
 from skill_evolution.sage.config import SageConfig, load_sage_config
-from skill_evolution.sage.expert_data import world_text
-from skill_evolution.sage.grpo import plan, train_grpo
-from skill_evolution.sage.grpo_arguments import trl_arguments
-from skill_evolution.sage.loading import load_policy
-from skill_evolution.sage.mini_world import MiniWorld
-from skill_evolution.sage.policy import LocalPolicy
-from skill_evolution.sage.running import prompt
+from skill_evolution.sage.policies.loading import load_policy
+from skill_evolution.sage.policies.policy import LocalPolicy
+from skill_evolution.sage.training.grpo import plan, train_grpo
+from skill_evolution.sage.training.grpo_arguments import trl_arguments
+from skill_evolution.testbed.world import MiniWorld
+from skill_evolution.testbed.world.expert_data import world_text
 
 
 class Clock(TrainerCallback):

@@ -26,18 +26,18 @@ from typing import Any
 
 import aiohttp
 
-from skill_evolution.aio import gather
+from skill_evolution.base.aio import gather
 from skill_evolution.benchmarks import BENCHMARKS
-from skill_evolution.config import Config, load_config
-from skill_evolution.critic import GroupCritic
-from skill_evolution.experiments import benchmark_of, make_model, team_of
+from skill_evolution.grse.critic import GroupCritic
+from skill_evolution.grse.rollouts import Group, run_group
 from skill_evolution.models.base import ChatModel, Completion, Request
 from skill_evolution.models.chat_completion import request_body
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.replies import Caller
-from skill_evolution.rollouts import Group, run_group
+from skill_evolution.models.replies import Caller
+from skill_evolution.runs.config import Config, load_config
+from skill_evolution.runs.experiments import benchmark_of, make_model, team_of
 from skill_evolution.skills import Skill
-from skill_evolution.teams import Call, Libraries
+from skill_evolution.teams.team import Call, Libraries
 
 AT_ONCE, ROUNDS, QUESTIONS = 16, 3, 20
 THROUGHPUT, CACHED, PARSED = 0.9, 0.6, 0.99  # the budgets
@@ -72,7 +72,7 @@ def server(config: Config, concurrency: int = AT_ONCE) -> ChatModel:
 async def rollouts(config: Config, model: ChatModel, n: int, *, group_size: int = 4, step: int = 1) -> list[Group]:
     """Training rollouts of the first n questions, all side by side, under empty libraries."""
     benchmark, team = benchmark_of(config), team_of(config)
-    call = Call(model, config.train_sampling.sampling(), "train")
+    call = Call(model, config.train_sampling, "train")
     return await gather(
         run_group(team, benchmark, question, team.empty_libraries(), call, group_size=group_size)
         for question in benchmark.splits["train"][:n][::step]
@@ -149,7 +149,7 @@ async def critic(config: Config, n: int) -> bool:
     asked, reasons = 0, collections.Counter[str]()
     for number in range(-(-n // len(groups))):
         libraries = _libraries(team.empty_libraries(), number)
-        caller = Caller(kept, config.critic_sampling.sampling(), f"critic/{number}", fit=config.fit_replies)
+        caller = Caller(kept, config.critic_sampling, f"critic/{number}", fit=config.fit_replies)
         chosen = groups[: n - asked]
         feedbacks = await gather(GroupCritic(team)(one, libraries, caller) for one in chosen)
         asked += len(chosen)

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
-from skill_evolution import cli, experiments
-from skill_evolution.config import Config, ConfigError, ModelConfig, SamplingConfig, ServeConfig, load_config
-from skill_evolution.runs import RunError
+from skill_evolution import cli
+from skill_evolution.base.settings import ConfigError
+from skill_evolution.models.base import Sampling
+from skill_evolution.models.config import ModelConfig, ServeConfig
+from skill_evolution.runs import experiments
+from skill_evolution.runs.config import Config, load_config
+from skill_evolution.runs.folder import RunError
 
 
 def configured(*arguments: str) -> Config:
@@ -30,12 +34,12 @@ def test_help_has_every_field_with_its_text(
     shown = folded(capsys.readouterr().out)
     for name, field in Config.model_fields.items():
         assert folded(field.description or "missing") in shown, name
-        parts = [part for model in {SamplingConfig, ModelConfig} & {field.annotation} for part in model.model_fields]
+        parts = [part for model in {Sampling, ModelConfig} & {field.annotation} for part in model.model_fields]
         parts += [f"serve.{part}" for part in ServeConfig.model_fields if "serve" in parts]
         flags = [f"--{name}.{part}" for part in parts if part != "serve"] or [f"--{name}"]
         for flag in flags:
             assert f" {flag.replace('_', '-')} " in shown
-    for model in (SamplingConfig, ModelConfig, ServeConfig):
+    for model in (Sampling, ModelConfig, ServeConfig):
         for name, field in model.model_fields.items():
             assert folded(field.description or "missing") in shown, name
 
@@ -63,8 +67,8 @@ def test_a_flag_is_the_field_of_its_name(arguments: list[str], field: str, value
 
 def test_parts_of_nested_fields_have_flags_and_leave_the_rest() -> None:
     config = configured("--test-sampling.max-tokens", "9", "--validation-sampling.temperature", "0")
-    assert config.test_sampling == SamplingConfig(temperature=0, max_tokens=9)
-    assert config.validation_sampling.sampling().greedy
+    assert config.test_sampling == Sampling(temperature=0, max_tokens=9)
+    assert config.validation_sampling.greedy
     assert configured("--test-sampling.temperature", "null").test_sampling.temperature is None
     served = configured("--actor.kind", "server", "--actor.model", "Q", "--actor.extra", '{"a": {"b": false}}')
     assert served.actor == ModelConfig(kind="server", model="Q", extra={"a": {"b": False}})

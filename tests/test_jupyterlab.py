@@ -20,8 +20,8 @@ import pytest
 pytest.importorskip("playwright.sync_api", reason="playwright (of the extra dev) is not installed")
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from skill_evolution import paths
-from skill_evolution.notebooks import find_notebooks
+from skill_evolution.base import paths
+from skill_evolution.runs.notebooks import find_notebooks
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from skill_evolution.paths import PACKAGE, ROOT
+from skill_evolution.base.paths import PACKAGE, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -108,7 +108,7 @@ def test_importing_the_library_needs_neither_torch_nor_vllm():
         "for module in pkgutil.walk_packages(skill_evolution.__path__, 'skill_evolution.'):\n"
         "    if '.sage' not in module.name and not module.name.endswith('__main__'):\n"
         "        importlib.import_module(module.name)\n"
-        "import skill_evolution.sage, skill_evolution.sage.mini_world, skill_evolution.sage.appworld\n"
+        "import skill_evolution.sage, skill_evolution.testbed.world, skill_evolution.sage.appworld.world\n"
         "print(sorted({'torch', 'vllm', 'trl', 'transformers', 'sentence_transformers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skill_evolution import paths
+from skill_evolution.base import paths
 
 README = (paths.ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

@@ -1,11 +1,13 @@
-"""The command line: `skill-evolution train | data | notebooks`; each has --help.
+"""The command line: `skill-evolution train | data | serve | notebooks`; each has --help.
 
 skill-evolution train --benchmark locomo --category temporal --method grse --seed 1
 skill-evolution data hotpotqa locomo
+skill-evolution serve --profile cpu
 skill-evolution notebooks --profile demo 01_main_results
 """
 
 import argparse
+import contextlib
 import json
 import logging
 import sys
@@ -15,12 +17,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from skill_evolution import paths
-from skill_evolution.config import Config, ConfigError, check_keys, load_config
+from skill_evolution.base import paths
+from skill_evolution.base.settings import ConfigError, check_keys
+from skill_evolution.runs.config import Config, load_config
 
 COMMANDS = {
     "train": "run one method on one benchmark and print its summary",
     "data": "fetch the benchmark files, or say how to get them by hand",
+    "serve": "start a profile's models with vLLM, until Ctrl-C",
     "notebooks": "run notebooks in a batch",
 }
 
@@ -72,8 +76,8 @@ def _flags(model: type[BaseModel], prefix: str) -> Iterator[str]:
 
 def train_command(arguments: list[str]) -> int:
     """`skill-evolution train`: the summary goes to standard output as JSON, progress to the log."""
-    from skill_evolution.experiments import train
-    from skill_evolution.runs import run_folder
+    from skill_evolution.runs.experiments import train
+    from skill_evolution.runs.folder import run_folder
 
     values = config_flags(arguments)
     config = load_config(values.pop("profile", "demo"), **values)
@@ -103,9 +107,28 @@ def data_command(arguments: list[str]) -> int:
     return status
 
 
+def serve_command(arguments: list[str]) -> int:
+    """`skill-evolution serve`: a profile's models until Ctrl-C; the exit status is 1 if a server ends by itself."""
+    from skill_evolution.models.serve import serving, to_serve
+
+    parser = argparse.ArgumentParser("skill-evolution serve", description=COMMANDS["serve"])
+    parser.add_argument("--profile", default="cpu", help="profile whose models are served (%(default)s)")
+    options = parser.parse_args(arguments)
+    models = to_serve(load_config(options.profile).models)
+    if not models:
+        raise ConfigError(f"profile {options.profile}: no model of it says `serve`")
+    with contextlib.suppress(KeyboardInterrupt), serving(models) as servers:
+        for server in servers:
+            logging.info("%s is at %s; Ctrl-C ends it", server.model, server.url)
+        for server in servers:
+            status = server.process.wait()
+            raise server.failure(f"it ended with status {status}")
+    return 0
+
+
 def notebooks_command(arguments: list[str]) -> int:
-    """`skill-evolution notebooks`: see `skill_evolution.notebooks`."""
-    from skill_evolution.notebooks import main as run
+    """`skill-evolution notebooks`: see `skill_evolution.runs.notebooks`."""
+    from skill_evolution.runs.notebooks import main as run
 
     return run(arguments)
 
@@ -114,13 +137,13 @@ def main(argv: list[str] | None = None) -> int:
     """The console script; returns the exit status. Errors about input are one message, not a traceback."""
     arguments = sys.argv[1:] if argv is None else argv
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    handlers = {"train": train_command, "data": data_command, "notebooks": notebooks_command}
+    handlers = {"train": train_command, "data": data_command, "serve": serve_command, "notebooks": notebooks_command}
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(f"{__doc__}\n" + "".join(f"  {name:10} {text}\n" for name, text in COMMANDS.items()))
         return 0
     from skill_evolution.benchmarks.base import DataError
     from skill_evolution.models.vllm_environment import ServeError
-    from skill_evolution.runs import RunError
+    from skill_evolution.runs.folder import RunError
     from skill_evolution.skills import LibraryError
 
     try:
@@ -129,3 +152,7 @@ def main(argv: list[str] | None = None) -> int:
     except (ConfigError, DataError, RunError, LibraryError, ServeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

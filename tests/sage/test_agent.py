@@ -4,7 +4,7 @@ import pytest
 from scripted import END, MODEL, USER, FakeWorld, ScriptedPolicy, block, says, skill, task
 
 from skill_evolution.sage import CodeSkill, Episode, Execution, Limits, PolicySampling, Prompt, Sample, run_task
-from skill_evolution.sage.prompt import find_code, shorten
+from skill_evolution.sage.agent.prompt import find_code, shorten
 
 DONE = block("score(1.0)\ncomplete_task()")
 COMPACT = Prompt(layout="compact")

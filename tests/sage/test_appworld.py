@@ -13,11 +13,11 @@ from typing import Any
 import fake_appworld
 import pytest
 
-from skill_evolution.sage import appworld_pool, appworld_process
-from skill_evolution.sage.appworld import AppWorld
-from skill_evolution.sage.appworld_pool import PoolSettings
-from skill_evolution.sage.appworld_session import CallLimits, error_of
-from skill_evolution.sage.world import Task, World, WorldError
+from skill_evolution.sage.agent.world import Task, World, WorldError
+from skill_evolution.sage.appworld import pool, process
+from skill_evolution.sage.appworld.pool import PoolSettings
+from skill_evolution.sage.appworld.session import CallLimits, error_of
+from skill_evolution.sage.appworld.world import AppWorld
 
 SPECS = {"instruction": "Do it.", "supervisor": {"first_name": "Mina"}, "datetime": "2024-02-29T09:30:00"}
 
@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def make(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppWorld]]:
     """Makes worlds whose servers are fake ones of a mode; ends them all."""
-    monkeypatch.setattr(appworld_process, "POLL", 0.01)
+    monkeypatch.setattr(process, "POLL", 0.01)
     worlds: list[AppWorld] = []
 
     def world(mode: str = "good", *, seconds: int = 20, grace: float = 10.0, **settings: Any) -> AppWorld:
@@ -265,7 +265,7 @@ async def test_a_server_that_fails_costs_its_session_and_is_replaced(
         "fail": r"answered /execute with HTTP 500.*AssertionError: broken inside",
         "nonsense": "reply to /execute isn't JSON",
         "wrong": "reply to /execute isn't as it should be",
-        f"flood {appworld_process.MAX_REPLY + 1}": "reply to /execute is longer than 16 MiB",
+        f"flood {process.MAX_REPLY + 1}": "reply to /execute is longer than 16 MiB",
     }
     for code, what in failures.items():
         session = await world.open(first(world))
@@ -358,7 +358,7 @@ async def test_a_server_that_cannot_be_isolated_is_said_once_or_refused(
     make: Callable[..., AppWorld], caplog: pytest.LogCaptureFixture
 ) -> None:
     world = make("open", size=2)
-    with caplog.at_level(logging.WARNING, logger=appworld_pool.__name__):
+    with caplog.at_level(logging.WARNING, logger=pool.__name__):
         for session in [await world.open(task) for task in world.tasks("test")[:2]]:
             await session.close()
     assert [record.getMessage() for record in caplog.records] == [

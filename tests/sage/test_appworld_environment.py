@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skill_evolution import paths
-from skill_evolution.sage import appworld_environment, appworld_server
-from skill_evolution.sage.appworld_environment import AppWorldError
+from skill_evolution.base import paths
+from skill_evolution.sage.appworld import environment, server
+from skill_evolution.sage.appworld.environment import AppWorldError
 
 # --- the launcher's limits ---
 
@@ -21,7 +21,7 @@ import socket, sys, threading
 sys.path.insert(0, sys.argv[1])
 import appworld_server
 listener = socket.create_server(("127.0.0.1", 0))
-print(listener.getsockname()[1], appworld_server.limit_memory(1 << 30), appworld_server.leave_the_network(), flush=True)
+print(listener.getsockname()[1], server.limit_memory(1 << 30), server.leave_the_network(), flush=True)
 try:
     bytearray(2 << 30)
 except MemoryError:
@@ -33,7 +33,7 @@ except OSError:
 listener.accept()[0].sendall(b"here")
 """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", code, str(Path(appworld_server.__file__).parent), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", code, str(Path(server.__file__).parent), stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     port, memory, offline = (await process.stdout.readline()).split()
@@ -57,11 +57,11 @@ listener.accept()[0].sendall(b"here")
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Commands that would have been run for an environment in a temporary folder."""
     ran: list[list[str]] = []
-    monkeypatch.delenv(appworld_environment.PYTHON_VARIABLE, raising=False)
-    monkeypatch.setattr(appworld_environment, "FOLDER", tmp_path / ".venv-appworld")
+    monkeypatch.delenv(environment.PYTHON_VARIABLE, raising=False)
+    monkeypatch.setattr(environment, "FOLDER", tmp_path / ".venv-appworld")
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(
-        appworld_environment,
+        environment,
         "_run",
         lambda command: (tmp_path / ".venv-appworld").mkdir(exist_ok=True) or ran.append(command),
     )
@@ -70,7 +70,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
 
 def test_appworld_is_installed_once_and_apart(commands: list[list[str]], tmp_path: Path) -> None:
     python = tmp_path / ".venv-appworld" / "bin" / "python"
-    assert appworld_environment.appworld_python() == appworld_environment.appworld_python() == python
+    assert environment.appworld_python() == environment.appworld_python() == python
     assert [" ".join(command) for command in commands] == [
         f"{sys.executable} -m venv --clear {tmp_path / '.venv-appworld'}",
         f"{python} -m pip --disable-pip-version-check --quiet install appworld==0.1.3.post1",
@@ -79,32 +79,32 @@ def test_appworld_is_installed_once_and_apart(commands: list[list[str]], tmp_pat
 
 
 def test_an_installation_that_fails_is_tried_again(commands: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    worked = appworld_environment._run
+    worked = environment._run
 
     def failing(command: list[str]) -> None:
         raise AppWorldError("no network")
 
-    monkeypatch.setattr(appworld_environment, "_run", failing)
+    monkeypatch.setattr(environment, "_run", failing)
     with pytest.raises(AppWorldError, match="no network"):
-        appworld_environment.appworld_python()
-    monkeypatch.setattr(appworld_environment, "_run", worked)
-    appworld_environment.appworld_python()
+        environment.appworld_python()
+    monkeypatch.setattr(environment, "_run", worked)
+    environment.appworld_python()
     assert len(commands) == 3
 
 
 def test_a_failing_command_shows_what_it_said() -> None:
     with pytest.raises(AppWorldError, match=r"(?s)failed:\nno such package.*SKILL_EVOLUTION_APPWORLD_PYTHON"):
-        appworld_environment._run([sys.executable, "-c", "raise SystemExit('no such package')"])
+        environment._run([sys.executable, "-c", "raise SystemExit('no such package')"])
     with pytest.raises(AppWorldError, match="can't be run"):
-        appworld_environment._run(["/nowhere/python"])
+        environment._run(["/nowhere/python"])
 
 
 def test_ones_own_interpreter_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(appworld_environment.PYTHON_VARIABLE, "/nowhere/python")
+    monkeypatch.setenv(environment.PYTHON_VARIABLE, "/nowhere/python")
     with pytest.raises(AppWorldError, match="/nowhere/python"):
-        appworld_environment.appworld_python()
-    monkeypatch.setenv(appworld_environment.PYTHON_VARIABLE, sys.executable)
-    assert appworld_environment.appworld_python() == Path(sys.executable)
+        environment.appworld_python()
+    monkeypatch.setenv(environment.PYTHON_VARIABLE, sys.executable)
+    assert environment.appworld_python() == Path(sys.executable)
 
 
 def test_the_data_are_found_or_the_command_that_gets_them_is_said(
@@ -114,22 +114,22 @@ def test_the_data_are_found_or_the_command_that_gets_them_is_said(
     for name in ("datasets", "tasks", "base_dbs", "api_docs"):
         (data / name).mkdir(parents=True)
     root = data.parent
-    assert appworld_environment.data_folder(root) == root / "data"
-    monkeypatch.setenv(appworld_environment.ROOT_VARIABLE, str(root))
-    assert appworld_environment.data_folder() == root / "data"
-    monkeypatch.setenv(appworld_environment.ROOT_VARIABLE, str(tmp_path / "empty"))
+    assert environment.data_folder(root) == root / "data"
+    monkeypatch.setenv(environment.ROOT_VARIABLE, str(root))
+    assert environment.data_folder() == root / "data"
+    monkeypatch.setenv(environment.ROOT_VARIABLE, str(tmp_path / "empty"))
     with pytest.raises(
         AppWorldError, match=r"no datasets, tasks, base_dbs, api_docs.*appworld\.cli download data --root"
     ):
-        appworld_environment.data_folder()
+        environment.data_folder()
 
 
 def test_the_command_line_tells_what_is_missing(
     commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setenv(appworld_environment.ROOT_VARIABLE, str(tmp_path / "nowhere"))
-    assert appworld_environment.main() == 0
+    monkeypatch.setenv(environment.ROOT_VARIABLE, str(tmp_path / "nowhere"))
+    assert environment.main() == 0
     assert "AppWorld's data isn't in" in caplog.text
-    monkeypatch.setenv(appworld_environment.PYTHON_VARIABLE, "/nowhere/python")
-    assert appworld_environment.main() == 1
+    monkeypatch.setenv(environment.PYTHON_VARIABLE, "/nowhere/python")
+    assert environment.main() == 1

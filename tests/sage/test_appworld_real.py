@@ -11,13 +11,14 @@ import appworld_data
 import pytest
 from scripted import ScriptedPolicy, block
 
-from skill_evolution.sage import RETRIEVERS, PolicySampling, metrics, run_chains
-from skill_evolution.sage.appworld import AppWorld
-from skill_evolution.sage.appworld_environment import AppWorldError, appworld_python
-from skill_evolution.sage.appworld_pool import PoolSettings
-from skill_evolution.sage.appworld_process import Server
-from skill_evolution.sage.appworld_session import CallLimits
-from skill_evolution.sage.world import Task, WorldError
+from skill_evolution.sage import RETRIEVERS, PolicySampling, run_chains
+from skill_evolution.sage.agent.metrics import metrics
+from skill_evolution.sage.agent.world import Task, WorldError
+from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python
+from skill_evolution.sage.appworld.pool import PoolSettings
+from skill_evolution.sage.appworld.process import Server
+from skill_evolution.sage.appworld.session import CallLimits
+from skill_evolution.sage.appworld.world import AppWorld
 
 pytestmark = pytest.mark.slow
 

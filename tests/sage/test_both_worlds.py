@@ -10,14 +10,15 @@ import pytest
 from scripted import ScriptedPolicy, block
 from test_appworld_real import LOG_IN, WRITE_NOTE, solution
 
-from skill_evolution.sage import RETRIEVERS, REWARDS, PolicySampling, group_advantages, metrics, outcomes, run_chains
-from skill_evolution.sage.appworld import AppWorld
-from skill_evolution.sage.appworld_environment import AppWorldError, appworld_python
-from skill_evolution.sage.appworld_pool import PoolSettings
-from skill_evolution.sage.mini_world import MiniWorld, expert_turns
-from skill_evolution.sage.planning import by_scenario
-from skill_evolution.sage.rows import training_rows
-from skill_evolution.sage.world import Task, World
+from skill_evolution.sage import RETRIEVERS, REWARDS, PolicySampling, group_advantages, outcomes, run_chains
+from skill_evolution.sage.agent.metrics import metrics
+from skill_evolution.sage.agent.planning import by_scenario
+from skill_evolution.sage.agent.rows import training_rows
+from skill_evolution.sage.agent.world import Task, World
+from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python
+from skill_evolution.sage.appworld.pool import PoolSettings
+from skill_evolution.sage.appworld.world import AppWorld
+from skill_evolution.testbed.world import MiniWorld, expert_turns
 
 G = 3
 Solve = Callable[[Task, str], Sequence[str]]

@@ -21,8 +21,8 @@ from skill_evolution.sage import (
     run_chain,
     run_chains,
 )
-from skill_evolution.sage.mini_world import MiniWorld, expert_turns
-from skill_evolution.sage.prompt import Prompt
+from skill_evolution.sage.agent.prompt import Prompt
+from skill_evolution.testbed.world import MiniWorld, expert_turns
 
 SAME = RETRIEVERS["same_scenario"]
 settings = {"key": "0/7", "sampling": PolicySampling(), "prompt": Prompt("compact")}

@@ -15,14 +15,14 @@ import torch
 from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy, varied
 
 from skill_evolution.sage import REWARDS, Chain, group_advantages, outcomes
-from skill_evolution.sage import grpo as grpo_module
 from skill_evolution.sage.config import SageConfig
-from skill_evolution.sage.grpo import train_grpo
-from skill_evolution.sage.grpo_arguments import Division, divide
-from skill_evolution.sage.policy import LocalPolicy
+from skill_evolution.sage.policies.policy import LocalPolicy
+from skill_evolution.sage.training import grpo as grpo_module
+from skill_evolution.sage.training.grpo import train_grpo
+from skill_evolution.sage.training.grpo_arguments import Division, divide
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "helpers"
 COUNTS = ("failed", "equal_groups", "tokens", "trained_tokens")
 
 

@@ -13,10 +13,10 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from skill_evolution.config import ConfigError
+from skill_evolution.base.settings import ConfigError
 from skill_evolution.sage.__main__ import main
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.launch import FOLDER, check_launch
+from skill_evolution.sage.scale.launch import FOLDER, check_launch
 
 PAPER = load_sage_config("paper")
 SMALL = {  # seconds: a start of two updates and two steps of reinforcement learning on it

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, episode_frame, metrics
+from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, episode_frame
+from skill_evolution.sage.agent.metrics import metrics
 
 
 def episode(

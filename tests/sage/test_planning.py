@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from toy_world import ToyWorld
 
-from skill_evolution.sage.planning import by_scenario, plan_steps
+from skill_evolution.sage.agent.planning import by_scenario, plan_steps
 
 
 def planned(steps: int, *, scenarios: int = 2, length: int = 2, seed: int = 0, world: int = 5) -> list:

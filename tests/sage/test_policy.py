@@ -7,7 +7,7 @@ import torch
 from toy_world import toy_policy
 
 from skill_evolution.sage import PolicySampling, Sample
-from skill_evolution.sage.policy import LocalPolicy
+from skill_evolution.sage.policies.policy import LocalPolicy
 
 PROMPTS = ["paint the wall red", "the wall", "now paint the blue wall green now"]
 

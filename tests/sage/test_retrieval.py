@@ -3,7 +3,7 @@ import pytest
 from scripted import skill, task
 
 from skill_evolution.sage import RETRIEVERS, CodeLibrary, CodeSkill
-from skill_evolution.sage.retrieval import QueryEmbedding, QueryNgram, SkillEmbedding, minilm
+from skill_evolution.sage.agent.retrieval import QueryEmbedding, QueryNgram, SkillEmbedding, minilm
 
 PAY = "Pay Ann 5 dollars for lunch"
 QUERIES = {  # Dice of word bigrams with PAY (pay ann, ann 5, 5 dollars, dollars for, for lunch), by hand

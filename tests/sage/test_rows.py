@@ -6,8 +6,8 @@ import pytest
 from scripted import skill, task
 
 from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, group_advantages
-from skill_evolution.sage.rewards import outcome, skill_integrated
-from skill_evolution.sage.rows import training_rows
+from skill_evolution.sage.agent.rewards import outcome, skill_integrated
+from skill_evolution.sage.agent.rows import training_rows
 
 PAD = 0
 RAN = Execution("1", None, 0, False)

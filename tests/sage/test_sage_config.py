@@ -1,10 +1,10 @@
 import pytest
 
-from skill_evolution import paths
-from skill_evolution.config import ConfigError
+from skill_evolution.base import paths
+from skill_evolution.base.settings import ConfigError
+from skill_evolution.sage.agent.retrieval import RETRIEVERS
+from skill_evolution.sage.agent.rewards import REWARDS
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.retrieval import RETRIEVERS
-from skill_evolution.sage.rewards import REWARDS
 
 PROFILES = sorted(path.stem for path in (paths.PROFILES / "sage").glob("*.yaml"))
 

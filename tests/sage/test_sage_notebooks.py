@@ -6,8 +6,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from skill_evolution import notebooks
-from skill_evolution.paths import NOTEBOOKS
+from skill_evolution.base.paths import NOTEBOOKS
+from skill_evolution.runs import notebooks
 
 OWN = ["profile", "overrides", "seed"]
 

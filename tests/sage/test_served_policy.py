@@ -2,27 +2,24 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from stub_server import Received, Reply, StubServer
 from toy_world import ToyWorld, code, toy_config, toy_policy, varied
 from trl.trainer import grpo_trainer
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from stub_server import Received, Reply, StubServer
-
-from skill_evolution import aio
-from skill_evolution.config import ConfigError
+from skill_evolution.base import aio
+from skill_evolution.base.settings import ConfigError
 from skill_evolution.models.base import ModelError
 from skill_evolution.models.server import ServerModel
 from skill_evolution.sage import PolicySampling
-from skill_evolution.sage import grpo as grpo_module
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.grpo_arguments import trl_arguments
-from skill_evolution.sage.served_policy import ServedPolicy, served
+from skill_evolution.sage.policies.served_policy import ServedPolicy, served
+from skill_evolution.sage.training import grpo as grpo_module
+from skill_evolution.sage.training.grpo_arguments import trl_arguments
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 LOCAL = toy_policy()
@@ -156,7 +153,9 @@ def test_the_engine_s_drift_is_corrected_token_by_token(tmp_path: Path, monkeypa
 
 def test_the_config_s_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[str, Any] = {}
-    monkeypatch.setattr("skill_evolution.sage.served_policy.ServerModel", lambda **settings: made.update(settings))
+    monkeypatch.setattr(
+        "skill_evolution.sage.policies.served_policy.ServerModel", lambda **settings: made.update(settings)
+    )
     served(LOCAL.model, LOCAL.tokenizer, load_sage_config("paper"))
     assert made["base_url"] == "http://127.0.0.1:8000/v1"
     assert made["model"] == "Qwen/Qwen2.5-32B-Instruct"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from skill_evolution import aio
-from skill_evolution.config import ModelConfig, ServeConfig
+from skill_evolution.base import aio
 from skill_evolution.models import serve
+from skill_evolution.models.config import ModelConfig, ServeConfig
 from skill_evolution.models.server import ServerModel
 from skill_evolution.models.vllm_environment import FOLDER, PYTHON_VARIABLE
 from skill_evolution.sage import PolicySampling, Sample
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.loading import load_policy
-from skill_evolution.sage.served_policy import ServedPolicy
+from skill_evolution.sage.policies.loading import load_policy
+from skill_evolution.sage.policies.served_policy import ServedPolicy
 
 pytestmark = [
     pytest.mark.slow,

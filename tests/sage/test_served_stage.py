@@ -2,20 +2,17 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
-from toy_world import toy_policy
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_server import Received, Reply, StubServer
+from toy_world import toy_policy
 
 from skill_evolution.models.base import ModelError
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.evaluation import Evaluation, evaluate, read_rows
-from skill_evolution.sage.loading import save_policy
-from skill_evolution.sage.stages import Stage
+from skill_evolution.sage.policies.loading import save_policy
+from skill_evolution.sage.stages.evaluation import Evaluation, evaluate, read_rows
+from skill_evolution.sage.stages.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 EVALUATION = Evaluation("test", temperature=0.5, scenarios=1)

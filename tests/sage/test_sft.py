@@ -9,10 +9,10 @@ from scripted import task
 from toy_world import COLOURS, SayingPolicy, ToyWorld, code, toy_config, toy_policy
 
 from skill_evolution.sage import Episode, Sample, Turn
-from skill_evolution.sage import sft as sft_module
-from skill_evolution.sage.loading import load_policy, save_policy
-from skill_evolution.sage.running import Runner
-from skill_evolution.sage.sft import Example, examples, expert_chains, rejection_sampled, train_sft
+from skill_evolution.sage.agent.runner import Runner
+from skill_evolution.sage.policies.loading import load_policy, save_policy
+from skill_evolution.sage.training import sft as sft_module
+from skill_evolution.sage.training.sft import Example, examples, expert_chains, rejection_sampled, train_sft
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

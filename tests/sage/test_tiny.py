@@ -5,7 +5,7 @@ import torch
 from toy_world import TEXTS
 
 from skill_evolution.sage.config import TinyConfig
-from skill_evolution.sage.tiny import tiny_llama, train_tokenizer
+from skill_evolution.sage.policies.tiny import tiny_llama, train_tokenizer
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import torch
 from pydantic import BaseModel
 from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy
 
-from skill_evolution import aio
+from skill_evolution.base import aio
 from skill_evolution.sage import REWARDS, Chain, Sample, group_advantages
-from skill_evolution.sage.planning import by_scenario
-from skill_evolution.sage.rows import training_rows
-from skill_evolution.sage.running import Runner, Work
-from skill_evolution.sage.verl_rows import advantages, chain_rows, dataset, group_of
+from skill_evolution.sage.agent.planning import by_scenario
+from skill_evolution.sage.agent.rows import training_rows
+from skill_evolution.sage.agent.runner import Runner, Work
+from skill_evolution.sage.scale.verl_rows import advantages, chain_rows, dataset, group_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 G, PAD = 4, 3
@@ -195,15 +195,15 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         module = types.ModuleType(name)
         module.__dict__.update(content)
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.delitem(sys.modules, "skill_evolution.sage.verl_adapter", raising=False)
-    module: Any = importlib.import_module("skill_evolution.sage.verl_adapter")
+    monkeypatch.delitem(sys.modules, "skill_evolution.sage.scale.verl_adapter", raising=False)
+    module: Any = importlib.import_module("skill_evolution.sage.scale.verl_adapter")
     config = toy_config()
     tasks = {task.task_id: task for task in ToyWorld().tasks("train")}
     monkeypatch.setattr(module, "load_sage_config", lambda profile: config)
     monkeypatch.setattr(module, "_world", lambda _: (ToyWorld(), tasks, None))
     module.registered, module.put = registered, put
     yield module
-    sys.modules.pop("skill_evolution.sage.verl_adapter")
+    sys.modules.pop("skill_evolution.sage.scale.verl_adapter")
 
 
 def test_a_step_through_the_adapter_gives_the_trl_path_s_advantages(adapter: Any, chains: list[Chain]) -> None:

@@ -15,8 +15,9 @@ from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.results import with_mixed_library, with_own_library
 from skill_evolution.analysis.runtime import tokens_by_part
 from skill_evolution.analysis.tables import signed, wide_table
-from skill_evolution.config import Config, check_keys
-from skill_evolution.experiments import iterations, main_grid, predictions, usage
+from skill_evolution.base.settings import check_keys
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import iterations, main_grid, predictions, usage
 
 FULL = "grse"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {

@@ -12,22 +12,22 @@ from typing import Any
 import pandas as pd
 from IPython.display import HTML
 
-from skill_evolution.aio import run_sync
 from skill_evolution.analysis.frames import rows, where
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.tables import verbatim
+from skill_evolution.base.aio import run_sync
 from skill_evolution.benchmarks.base import Question
-from skill_evolution.config import Config
-from skill_evolution.evolution import Models
-from skill_evolution.experiments import benchmark_of, make_model, team_of
-from skill_evolution.methods import make_evolution
+from skill_evolution.grse.loop import Models
+from skill_evolution.grse.operators import Change
+from skill_evolution.grse.rollouts import run_all
 from skill_evolution.models.base import Completion, Request
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.operators import Change
-from skill_evolution.rollouts import run_all
-from skill_evolution.runs import RunError, run_folder
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import benchmark_of, make_model, team_of
+from skill_evolution.runs.folder import RunError, run_folder
+from skill_evolution.runs.methods import make_evolution
 from skill_evolution.skills import load_library
-from skill_evolution.teams import NO_ANSWER, Execution, Libraries
+from skill_evolution.teams.team import NO_ANSWER, Execution, Libraries
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from skill_evolution import paths
+from skill_evolution.base import paths
 
 Text = Annotated[str, Field(min_length=1)]
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skill_evolution import paths
 from skill_evolution.analysis.names import NAMES
-from skill_evolution.config import Config, load_config
-from skill_evolution.experiments import predictions
-from skill_evolution.feedback import Credit, collapse
-from skill_evolution.runs import read_jsonl, run_columns, run_folder
+from skill_evolution.base import paths
+from skill_evolution.grse.feedback import Credit, collapse
+from skill_evolution.runs.config import Config, load_config
+from skill_evolution.runs.experiments import predictions
+from skill_evolution.runs.folder import read_jsonl, run_columns, run_folder
 from skill_evolution.skills import Skill, SkillLibrary, load_library
 
 TRUTHS = {"helpful": 1, "harmful": -1, "irrelevant": 0}

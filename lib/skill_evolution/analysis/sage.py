@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skill_evolution import paths
 from skill_evolution.analysis import frames
 from skill_evolution.analysis.frames import groups
 from skill_evolution.analysis.statistics import mean_interval, paired_difference
+from skill_evolution.base import paths
 from skill_evolution.sage.config import SageConfig
 
 METRICS = ("tgc", "sgc", "steps", "tokens")

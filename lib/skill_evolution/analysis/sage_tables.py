@@ -12,7 +12,7 @@ from skill_evolution.analysis.frames import groups, interval_text
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.analysis.sage import INTERVAL
 from skill_evolution.sage.config import SageConfig
-from skill_evolution.sage.stages import PACKAGES
+from skill_evolution.sage.stages.stage import PACKAGES
 
 HEADS = {"tgc": "TGC [%]", "sgc": "SGC [%]", "steps": "steps", "tokens": "tokens"}
 NAMES = {

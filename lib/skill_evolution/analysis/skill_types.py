@@ -16,19 +16,20 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import Field
 
-from skill_evolution import paths
-from skill_evolution.aio import gather, run_sync
 from skill_evolution.analysis.frames import groups, rows
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.reported import load_reported
-from skill_evolution.config import Config, ModelConfig
-from skill_evolution.experiments import make_model
-from skill_evolution.feedback import Rejection
+from skill_evolution.base import paths
+from skill_evolution.base.aio import gather, run_sync
+from skill_evolution.grse.feedback import Rejection
 from skill_evolution.models.base import Sampling
+from skill_evolution.models.config import ModelConfig
 from skill_evolution.models.ledger import Ledger, RecordedModel
-from skill_evolution.prompting import render
-from skill_evolution.replies import Caller, Reply
-from skill_evolution.runs import run_columns, run_folder
+from skill_evolution.models.prompting import render
+from skill_evolution.models.replies import Caller, Reply
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import make_model
+from skill_evolution.runs.folder import run_columns, run_folder
 from skill_evolution.skills import Skill, load_library
 
 SkillType = Literal["retrieval", "verification", "reasoning", "formatting", "abstention", "generic"]

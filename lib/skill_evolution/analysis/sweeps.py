@@ -10,8 +10,8 @@ import pandas as pd
 
 from skill_evolution.analysis.ablations import locomo_grid, signed, training
 from skill_evolution.analysis.statistics import AVERAGE, mean_interval, paired_difference
-from skill_evolution.config import Config
-from skill_evolution.experiments import predictions
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import predictions
 
 FIELDS = {
     "group_size": "group size G",

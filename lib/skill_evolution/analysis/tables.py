@@ -13,7 +13,7 @@ from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from skill_evolution.analysis.frames import interval_text
 from skill_evolution.analysis.statistics import paired_differences, summarize
-from skill_evolution.runs import write_text
+from skill_evolution.runs.folder import write_text
 
 KEYS = ["benchmark", "method", "category", "metric"]
 REPORTED = "reported"

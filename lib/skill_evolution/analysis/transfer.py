@@ -22,9 +22,9 @@ from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.analysis.skill_types import final_skills
 from skill_evolution.analysis.tables import difference_table, main_table
-from skill_evolution.config import Config
-from skill_evolution.experiments import predictions
-from skill_evolution.runs import run_folder
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.experiments import predictions
+from skill_evolution.runs.folder import run_folder
 
 MULTI_HOP: Mapping[str, str] = {"hotpotqa": "bridge", "locomo": "multi_hop"}
 """The category of each benchmark's test questions that are compared."""

@@ -11,13 +11,13 @@ from IPython.display import HTML
 
 from skill_evolution.analysis.tables import render_table, verbatim
 from skill_evolution.benchmarks.base import Benchmark
-from skill_evolution.config import Config
-from skill_evolution.evolution import Evolution
-from skill_evolution.feedback import Credit, Feedback
-from skill_evolution.gate import GateResult
-from skill_evolution.operators import Change
-from skill_evolution.rollouts import Group
-from skill_evolution.teams import NO_ANSWER, Libraries, Step
+from skill_evolution.grse.feedback import Credit, Feedback
+from skill_evolution.grse.gate import GateResult
+from skill_evolution.grse.loop import Evolution
+from skill_evolution.grse.operators import Change
+from skill_evolution.grse.rollouts import Group
+from skill_evolution.runs.config import Config
+from skill_evolution.teams.team import NO_ANSWER, Libraries, Step
 
 _PACKAGES = ("skill-evolution", "numpy", "scipy", "pandas", "matplotlib", "pydantic", "papermill")
 TELLING = 0.5  # [ours] rewards this far apart: one rollout went right and another wrong

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, ratio_text, task_names
-from skill_evolution.config import Config
 from skill_evolution.models.ledger import Ledger, Timing
-from skill_evolution.runs import run_columns, run_folder
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.folder import run_columns, run_folder
 
 Level = list[float]
 Chain = list[Level]

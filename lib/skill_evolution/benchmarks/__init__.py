@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skill_evolution import paths
+from skill_evolution.base import paths
 from skill_evolution.benchmarks.base import DataError, QuestionSet
 
 BENCHMARKS = ("hotpotqa", "locomo")

@@ -3,6 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from pydantic import Field
+
+from skill_evolution.base.settings import Strict
+
 FinishReason = Literal["stop", "length"]
 
 
@@ -18,17 +22,15 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How a completion is drawn. `temperature` 0 is greedy and means 0, not "unset".
+class Sampling(Strict):
+    """How a completion is drawn; None leaves a setting to the model's own default (FACTS A "decoding")."""
 
-    `None` leaves a setting to the model's own default (the paper's training rollouts, FACTS A "decoding").
-    `max_tokens` bounds the completion, in tokens.
-    """
-
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int = 1024
+    temperature: float | None = Field(default=None, ge=0)
+    """0 is greedy, and not "unset"."""
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    """Nucleus sampling."""
+    max_tokens: int = Field(default=1024, ge=1)
+    """Longest completion, in tokens."""
 
     @property
     def greedy(self) -> bool:

@@ -89,9 +89,7 @@ def _text_hash(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _sampling(sampling: Sampling) -> str:
-    # float: temperatures 0 and 0.0 are equal and must have one key.
-    numbers = {name: None if (v := getattr(sampling, name)) is None else float(v) for name in ("temperature", "top_p")}
-    return json.dumps({**numbers, "max_tokens": sampling.max_tokens}, sort_keys=True)
+    return json.dumps(sampling.model_dump(), sort_keys=True)
 
 
 def _stored(text: str) -> str | bytes:
@@ -122,7 +120,7 @@ def call_key(model_name: str, request: Request) -> CallKey:
     """The ledger's key of a request to a model. `purpose` is accounting and not part of it."""
     texts = tuple((_text_hash(m.content), m.content) for m in request.messages)
     messages = json.dumps([[m.role, h] for m, (h, _) in zip(request.messages, texts, strict=True)])
-    sampling = _sampling(request.sampling)
+    sampling = _sampling(request.sampling)  # pyright: ignore[reportArgumentType]: it is frozen
     schema = None if request.schema is None else json.dumps(request.schema, sort_keys=True)
     parts = json.dumps([model_name, messages, sampling, schema, request.sample_id])
     return CallKey(_sha256(parts), texts, messages, sampling, schema)

@@ -1,6 +1,6 @@
 """vLLM as a server beside the notebook: started where none runs, healthy before it is used, stopped with its owner.
 
-    python -m skill_evolution.models.serve --profile cpu      (or: make serve PROFILE=cpu)
+    skill-evolution serve --profile cpu      (or: make serve PROFILE=cpu)
 
 A model whose config has `serve` is started by `serving`; a server that runs already with that model is used and left
 alone. More than one machine, or several copies of a model, are for the user to start; any OpenAI-compatible server at
@@ -12,7 +12,6 @@ the config's base_url does:
         --distributed-executor-backend ray --max-model-len 65536
 """
 
-import argparse
 import contextlib
 import json
 import logging
@@ -29,9 +28,10 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock
 
-from skill_evolution import paths
-from skill_evolution.config import Config, ConfigError, ModelConfig, ServeConfig, load_config
-from skill_evolution.models import guard, smollm2
+from skill_evolution.base import guard, paths
+from skill_evolution.base.settings import ConfigError
+from skill_evolution.models import smollm2
+from skill_evolution.models.config import ModelConfig, ServeConfig
 from skill_evolution.models.vllm_environment import ServeError, has_gpu, vllm_python
 
 logger = logging.getLogger(__name__)
@@ -87,29 +87,28 @@ def served(url: str) -> list[str] | None:
         raise ServeError(f"{url}: answers, but not with a list of models; another program listens there") from error
 
 
-def to_serve(configs: Iterable[Config]) -> list[ModelConfig]:
-    """The models that are to be started for configs, one an address.
+def to_serve(models: Iterable[ModelConfig]) -> list[ModelConfig]:
+    """Those of the models that are to be started here, one an address.
 
     Raises:
         ConfigError: Two different ones have one address.
     """
     found: dict[str, ModelConfig] = {}
-    for config in configs:
-        for model in (config.actor, config.critic, config.optimizer):
-            if model.kind == "simulated" or model.serve is None:
-                continue
-            other = found.setdefault(model.base_url, model)
-            if (other.model, other.serve, other.context_length) != (model.model, model.serve, model.context_length):
-                raise ConfigError(
-                    f"base_url: {model.base_url} is to serve {other.model} and {model.model}, or one model in two "
-                    "ways; give each its own port"
-                )
+    for model in models:
+        if model.kind == "simulated" or model.serve is None:
+            continue
+        other = found.setdefault(model.base_url, model)
+        if (other.model, other.serve, other.context_length) != (model.model, model.serve, model.context_length):
+            raise ConfigError(
+                f"base_url: {model.base_url} is to serve {other.model} and {model.model}, or one model in two "
+                "ways; give each its own port"
+            )
     return list(found.values())
 
 
 @contextlib.contextmanager
-def serving(configs: Iterable[Config]) -> Iterator[list[Server]]:
-    """Have every model of the configs that says `serve` served while the block runs; yields the servers started here.
+def serving(models: Iterable[ModelConfig]) -> Iterator[list[Server]]:
+    """Have every model that says `serve` served while the block runs; yields the servers started here.
 
     Raises:
         ConfigError: Two models have one address.
@@ -117,7 +116,7 @@ def serving(configs: Iterable[Config]) -> Iterator[list[Server]]:
     """
     with contextlib.ExitStack() as stack:
         servers = []
-        for model in to_serve(configs):
+        for model in to_serve(models):
             if server := ensure(model):
                 stack.callback(server.stop)
                 servers.append(server)
@@ -206,31 +205,3 @@ def environment(python: Path) -> dict[str, str]:
         openmp = python.parent.parent / "lib" / "libiomp5.so"
         defaults |= {"LD_PRELOAD": str(openmp)} if openmp.exists() else {}
     return {**defaults, **ours}
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Serve a profile's models until Ctrl-C; the exit status is 1 if a server ends by itself."""
-    parser = argparse.ArgumentParser("python -m skill_evolution.models.serve", description=main.__doc__)
-    parser.add_argument("--profile", default="cpu", help="profile whose models are served (%(default)s)")
-    options = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    try:
-        config = load_config(options.profile)
-        if not to_serve([config]):
-            raise ConfigError(f"profile {options.profile}: no model of it says `serve`")
-        with serving([config]) as servers:
-            for server in servers:
-                logger.info("%s is at %s; Ctrl-C ends it", server.model, server.url)
-            for server in servers:
-                status = server.process.wait()
-                raise server.failure(f"it ended with status {status}")
-    except KeyboardInterrupt:
-        return 0
-    except (ConfigError, ServeError) as error:
-        logger.error("%s", error)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

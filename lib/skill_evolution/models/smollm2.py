@@ -15,7 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from skill_evolution import paths
+from skill_evolution.base import paths
 from skill_evolution.models.vllm_environment import ServeError
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from skill_evolution import paths
+from skill_evolution.base import paths
 
 logger = logging.getLogger(__name__)
 

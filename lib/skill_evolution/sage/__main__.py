@@ -17,10 +17,10 @@ import os
 import sys
 from pathlib import Path
 
-from skill_evolution.config import ConfigError
-from skill_evolution.sage import arms, experiments
-from skill_evolution.sage.arms import Arm
-from skill_evolution.sage.stages import open_world, train
+from skill_evolution.base.settings import ConfigError
+from skill_evolution.sage.stages import arms, study
+from skill_evolution.sage.stages.arms import Arm
+from skill_evolution.sage.stages.stage import open_world, train
 
 logger = logging.getLogger("skill_evolution.sage")
 
@@ -84,13 +84,13 @@ def _evaluate(options: argparse.Namespace) -> None:
     arm = _arm(options, splits=options.splits, scenarios=options.scenarios)
     if missing := [stage.name for stage in arm.stage.lineage() if not stage.trained(options.root)]:
         raise ConfigError(f"not trained yet: {', '.join(missing)}; run `train` first")
-    experiments.run([arm], processes=1, root=options.root)
-    frame = experiments.figures([arm], root=options.root)
+    study.run([arm], processes=1, root=options.root)
+    frame = study.figures([arm], root=options.root)
     sys.stdout.write(frame[["arm", "split", "decoding", "tgc", "sgc", "steps", "tokens"]].round(1).to_string() + "\n")
 
 
 def _check_launch(options: argparse.Namespace) -> None:
-    from skill_evolution.sage.launch import check_launch, launch_file
+    from skill_evolution.sage.scale.launch import check_launch, launch_file
 
     for name in options.files:
         check_launch(name, _lineup(options).config)
@@ -98,8 +98,8 @@ def _check_launch(options: argparse.Namespace) -> None:
 
 
 def _verl_data(options: argparse.Namespace) -> None:
-    from skill_evolution.sage.grpo import plan
-    from skill_evolution.sage.verl_rows import dataset
+    from skill_evolution.sage.scale.verl_rows import dataset
+    from skill_evolution.sage.training.grpo import plan
 
     config = _lineup(options).config
     with open_world(config) as world:

@@ -1,19 +1,18 @@
 """The one configuration of a SAGE run: defaults are the paper's (FACTS B), profiles are YAML files in profiles/sage."""
 
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from skill_evolution import paths
-from skill_evolution.config import ConfigError, _merged, _read_profile, _readable, _Strict, check_keys
+from skill_evolution.base.profiles import merged, profile_path, read_profile
+from skill_evolution.base.settings import ConfigError, Strict, check_keys, readable
 
 SCHEMA_VERSION = 1
 Retrieval = Literal["same_scenario", "query_ngram", "query_embedding", "skill_embedding"]
 RewardName = Literal["outcome", "chain", "skill_integrated"]
 
 
-class TinyConfig(_Strict):
+class TinyConfig(Strict):
     """The embedded policy's Llama and its tokenizer (sizes: trials of ours, see sage/tiny.py)."""
 
     width: int = Field(default=64, ge=8)
@@ -42,7 +41,7 @@ class TinyConfig(_Strict):
         return self
 
 
-class PolicyConfig(_Strict):
+class PolicyConfig(Strict):
     """Which model is trained, and how its numbers are kept."""
 
     kind: Literal["tiny", "smollm2", "folder"] = "folder"
@@ -68,7 +67,7 @@ class PolicyConfig(_Strict):
         return self
 
 
-class WorldConfig(_Strict):
+class WorldConfig(Strict):
     """Where the agent works."""
 
     name: Literal["mini_world", "appworld"] = "appworld"
@@ -80,7 +79,7 @@ class WorldConfig(_Strict):
     "transformers" samples for all live chains at once, so there it must be their number."""
 
 
-class AgentConfig(_Strict):
+class AgentConfig(Strict):
     """The agent's prompt and limits."""
 
     layout: Literal["full", "compact"] = "full"
@@ -102,7 +101,7 @@ class AgentConfig(_Strict):
     """An observation is cut to so many characters (our choice)."""
 
 
-class SftConfig(_Strict):
+class SftConfig(Strict):
     """Supervised fine-tuning on expert traces; the paper's settings are not known, these are our choices."""
 
     learning_rate: float = Field(default=1e-5, gt=0)
@@ -128,7 +127,7 @@ class SftConfig(_Strict):
     """Self-distillation: the policy samples at these (the paper sweeps temperatures; its values are not known)."""
 
 
-class GrpoConfig(_Strict):
+class GrpoConfig(Strict):
     """Reinforcement learning: SAGE with the agent's library, GRPO without."""
 
     reward: RewardName = "skill_integrated"
@@ -176,7 +175,7 @@ class GrpoConfig(_Strict):
         return self.scenarios * self.chain_length * self.group
 
 
-class RolloutConfig(_Strict):
+class RolloutConfig(Strict):
     """What samples in reinforcement learning."""
 
     engine: Literal["transformers", "vllm"] = "transformers"
@@ -198,7 +197,7 @@ class RolloutConfig(_Strict):
     """See `correction` (TRL's default)."""
 
 
-class SageConfig(_Strict):
+class SageConfig(Strict):
     """All that decides a run's results."""
 
     profile: str = "demo"
@@ -247,18 +246,9 @@ def load_sage_config(profile: str = "demo", **overrides: Any) -> SageConfig:
         ConfigError: No such profile, an unknown key (the nearest known one is named) or a value that can't be.
     """
     check_keys(overrides, SageConfig.model_fields, where="overrides")
-    path = _profile_path(profile)
-    values = _merged(_read_profile(path), overrides, {"profile": path.stem})
+    path = profile_path(profile, kind="sage")
+    values = merged(read_profile(path), overrides, {"profile": path.stem})
     try:
         return SageConfig.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(_readable(error, path.stem)) from error
-
-
-def _profile_path(name: str) -> Path:
-    folder = paths.PROFILES / "sage"
-    path = Path(name) if name.endswith((".yaml", ".yml")) else folder / f"{name}.yaml"
-    if not path.is_file():
-        there = ", ".join(sorted(profile.stem for profile in folder.glob("*.yaml")))
-        raise ConfigError(f"no SAGE profile {name!r}: there are {there}; or give the path of a .yaml file")
-    return path
+        raise ConfigError(readable(error, path.stem)) from error

@@ -16,7 +16,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from skill_evolution.analysis import figures
-from skill_evolution.runs import write_text
+from skill_evolution.runs.folder import write_text
 
 Draw = Callable[..., Figure]
 MADE_WITH = "made_with"

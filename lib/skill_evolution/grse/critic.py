@@ -1,0 +1,280 @@
+"""The group-relative critic: one call a group, its reply checked item by item (paper 3.2).
+
+`structured_diagnosis=False` (ablation) asks for credits and agent feedback only; a missing capability then comes
+with the feedback and without a failure type.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from annotated_types import MaxLen
+from pydantic import Field, StringConstraints
+
+from skill_evolution.benchmarks.base import Question
+from skill_evolution.grse.checks import Checker, Citation, Name, QuotedCitation
+from skill_evolution.grse.feedback import (
+    UNSPECIFIED,
+    Action,
+    Credit,
+    Diagnosis,
+    FailureType,
+    Feedback,
+    Need,
+    Rejection,
+    contribution_of,
+)
+from skill_evolution.grse.payload import CHARACTERS_A_TOKEN, Payload, PayloadTooLongError, group_payload, team_payload
+from skill_evolution.grse.rollouts import Group
+from skill_evolution.models.prompting import render
+from skill_evolution.models.replies import Caller, Reply, checked, unknown_fields, valid_items
+from skill_evolution.models.reply_schemas import Names
+from skill_evolution.teams.team import Libraries, Team
+
+Text = Annotated[str, Field(max_length=400)]
+Capability = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=120)]
+Signed = Annotated[float, Field(strict=True, ge=-1, le=1)]  # strict: true is no credit of 1
+Citations = Annotated[list[Citation], Field(max_length=8)]
+
+
+class CreditItem(Reply):
+    """Credit of an agent's skill in this group, in [-1, 1], with the steps that show it."""
+
+    agent: Name
+    skill: Name
+    credit: Signed
+    citations: Citations
+
+
+class FeedbackItem(Reply):
+    """What an agent did well or badly."""
+
+    agent: Name
+    summary: Text
+
+
+class CapabilityItem(Reply):
+    """Agent feedback of the ablation without diagnoses: may name a capability that no skill covers."""
+
+    agent: Name
+    summary: Text
+    missing_capability: Capability | None = None
+
+
+class InductionItem(Reply):
+    """Induction evidence: a capability that an agent misses and no skill covers."""
+
+    agent: Name
+    failure_type: FailureType
+    missing_capability: Capability
+    citations: Citations
+
+
+class DiagnosisItem(Reply):
+    """One diagnosed failure; `skill` is null where none is involved."""
+
+    failure_type: FailureType
+    agent: Name
+    skill: Name | None = None
+    citations: Annotated[list[QuotedCitation], Field(max_length=8)]
+    action: Action
+    suggestion: Text = ""
+    redundant_with: Annotated[list[Name], Field(max_length=4)] = []
+
+
+class GroupReply(Reply):
+    """The critic's reply about one group."""
+
+    credits: Annotated[list[CreditItem], Field(max_length=24)] = []
+    feedback: Annotated[list[FeedbackItem], Field(max_length=8)] = []
+    induction: Annotated[list[InductionItem], Field(max_length=8)] = []
+    diagnoses: Annotated[list[DiagnosisItem], Field(max_length=12)] = []
+
+
+class PlainReply(Reply):
+    """The reply without structured diagnosis (ablation)."""
+
+    credits: Annotated[list[CreditItem], Field(max_length=24)] = []
+    feedback: Annotated[list[CapabilityItem], Field(max_length=8)] = []
+
+
+def question_key(question: Question) -> str:
+    """What makes two questions the same: repeated questions count once in aggregation (paper 3.3)."""
+    return f"{question.group}|{' '.join(question.text.lower().split())}"
+
+
+@dataclass(frozen=True)
+class GroupCritic:
+    """Compares the rollouts of one question and says which agent's skill made the difference."""
+
+    team: Team
+    structured_diagnosis: bool = True
+    label_conditioned: bool = False
+
+    async def __call__(self, group: Group, libraries: Libraries, caller: Caller) -> Feedback:
+        """The checked feedback of a group; a reply that can't be used gives rejections and nothing else."""
+        schema = GroupReply if self.structured_diagnosis else PlainReply
+        system = render(
+            "grse/critic/group.md.j2", team=team_payload(self.team, libraries), structured=schema is GroupReply
+        )
+        payload = fitted(group, system, caller, show_category=self.label_conditioned)
+        if isinstance(payload, Rejection):
+            return _empty(group, payload)
+        reply = await caller.ask(
+            system=system, user=payload.text, schema=schema, purpose="critic", name=group.question.id,
+            names=nameable(group, libraries),
+        )  # fmt: skip
+        if isinstance(reply, str):
+            return _empty(group, Rejection(reply, ""), cuts=payload.cuts)
+        return read_reply(
+            reply, Checker(self.team, libraries, group), structured=schema is GroupReply, cuts=payload.cuts
+        )
+
+
+def fitted(group: Group, system: str, caller: Caller, **options: Any) -> Payload | Rejection:
+    """The payload that fits beside the system message and the longest reply, or the rejection."""
+    room = caller.model.context_length - caller.sampling.max_tokens - len(system) // CHARACTERS_A_TOKEN
+    try:
+        return group_payload(group, room=room, **options)
+    except PayloadTooLongError as error:
+        return Rejection("payload_too_long", str(error))
+
+
+def nameable(group: Group, libraries: Libraries) -> Names:
+    """What a reply about a group can name: agents, skills, rollouts and steps that are there."""
+    skills = list(dict.fromkeys(name for library in libraries.values() for name in library.names()))
+    steps = max((len(t.execution.steps) for t in group.finished if t.execution), default=0)
+    return {
+        "agent": list(libraries),
+        **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
+        "rollout": range(1, len(group.trajectories) + 1),
+        "step": range(1, steps + 1),
+    }
+
+
+def _empty(group: Group, rejection: Rejection, *, cuts: int = 0) -> Feedback:
+    question = group.question
+    return Feedback(question_key(question), question.category, rejections=(rejection,), cuts=cuts)
+
+
+def read_reply(reply: dict[str, Any], checker: Checker, *, structured: bool, cuts: int = 0) -> Feedback:
+    """What of a reply passes the checks, as feedback; the rest stands in its rejections."""
+    question = checker.group.question
+    key = question_key(question)
+    rejections: list[Rejection] = []
+    reply = well_formed(reply, GroupReply if structured else PlainReply, rejections)
+    credits = checked(
+        valid_items(reply, "credits", CreditItem, rejections),
+        lambda i: checker.skill(i.agent, i.skill) or checker.citations(i.agent, i.citations),
+        rejections,
+    )
+    diagnoses = _diagnoses(reply, checker, rejections) if structured else []
+    needs, summaries = (_induction if structured else _capabilities)(reply, checker, rejections)
+    return Feedback(
+        key,
+        question.category,
+        credits=tuple(_credits(key, credits, diagnoses)),
+        diagnoses=tuple(_diagnosis(key, item) for item in diagnoses),
+        needs=tuple(Need(key, *need) for need in needs),
+        summaries=tuple(summaries),
+        rejections=tuple(rejections),
+        cuts=cuts,
+    )
+
+
+def well_formed(reply: dict[str, Any], schema: type[Reply], rejections: list[Rejection]) -> dict[str, Any]:
+    """The fields of a reply that its schema has, less lists beyond their bound.
+
+    Such a list is rejected as a whole: it comes from a model that repeats itself, and its first items are no better.
+    """
+    rejections += unknown_fields(reply, schema)
+    kept = {}
+    for name, field in schema.model_fields.items():
+        if name not in reply:
+            continue
+        bound = next(m.max_length for m in field.metadata if isinstance(m, MaxLen))
+        if isinstance(reply[name], list) and len(reply[name]) > bound:
+            rejections.append(Rejection("too_many_items", f"{name}: {len(reply[name])}, at most {bound}"))
+        else:
+            kept[name] = reply[name]
+    return kept
+
+
+def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> list[DiagnosisItem]:
+    def check(item: DiagnosisItem) -> str | None:
+        return (
+            checker.citations(item.agent, item.citations)
+            or (checker.skill(item.agent, item.skill) if item.skill is not None else None)
+            or next((reason for name in item.redundant_with if (reason := checker.skill(item.agent, name))), None)
+            or checker.action(item.agent, item.failure_type, item.action, item.skill, item.citations)
+            or ("no_partner" if item.action == "consolidate" and not set(item.redundant_with) - {item.skill} else None)
+        )
+
+    return checked(valid_items(reply, "diagnoses", DiagnosisItem, rejections), check, rejections)
+
+
+_Needs = tuple[list[tuple[str, str, str]], list[tuple[str, str]]]
+
+
+def _induction(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> _Needs:
+    items = checked(
+        valid_items(reply, "induction", InductionItem, rejections),
+        lambda i: (
+            checker.citations(i.agent, i.citations)
+            or checker.action(i.agent, i.failure_type, "induce", None, i.citations)
+        ),
+        rejections,
+    )
+    feedback = checked(
+        valid_items(reply, "feedback", FeedbackItem, rejections),
+        lambda i: None if i.agent in checker.team.agents else "unknown_agent",
+        rejections,
+    )
+    return [(i.agent, i.failure_type, i.missing_capability) for i in items], [(i.agent, i.summary) for i in feedback]
+
+
+def _capabilities(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> _Needs:
+    items = checked(
+        valid_items(reply, "feedback", CapabilityItem, rejections),
+        lambda i: None if i.agent in checker.team.agents else "unknown_agent",
+        rejections,
+    )
+    needs = [(i.agent, UNSPECIFIED, i.missing_capability) for i in items if i.missing_capability]
+    return needs, [(i.agent, i.summary) for i in items]
+
+
+def _credits(key: str, items: list[CreditItem], diagnoses: list[DiagnosisItem]) -> list[Credit]:
+    """Credits with what the diagnoses suggest about the same skill.
+
+    A skill that is diagnosed but not credited gets a credit without value that carries the suggestion.
+    """
+    about: dict[tuple[str, str], list[DiagnosisItem]] = {}
+    for item in diagnoses:
+        if item.skill is not None and item.action != "none":
+            about.setdefault((item.agent, item.skill), []).append(item)
+    credits = [_credit(key, i.agent, i.skill, i.credit, about.get((i.agent, i.skill), [])) for i in items]
+    credited = {(i.agent, i.skill) for i in items}
+    return credits + [_credit(key, *place, None, found) for place, found in about.items() if place not in credited]
+
+
+def _credit(key: str, agent: str, skill: str, value: float | None, diagnoses: list[DiagnosisItem]) -> Credit:
+    edits = list(dict.fromkeys(d.suggestion for d in diagnoses if d.action == "refine" and d.suggestion))
+    partners = [name for d in diagnoses if d.action == "consolidate" for name in d.redundant_with if name != skill]
+    contribution = contribution_of(value or 0.0)
+    if (value or 0.0) <= 0 and any(d.action == "prune" for d in diagnoses):
+        contribution = "harmful"  # beside a credit above 0 it would be a contradiction; the comparison prevails
+    elif partners:
+        contribution = "redundant"
+    return Credit(key, agent, skill, value, contribution, " ".join(edits) or None, tuple(dict.fromkeys(partners)))
+
+
+def _diagnosis(key: str, item: DiagnosisItem) -> Diagnosis:
+    return Diagnosis(
+        key,
+        item.agent,
+        item.failure_type,
+        item.skill,
+        item.action,
+        tuple(citation.quote for citation in item.citations),
+        item.suggestion,
+        tuple(item.redundant_with),
+    )

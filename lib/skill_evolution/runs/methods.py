@@ -1,0 +1,106 @@
+"""Methods under one interface: from an experiment to the summary of its run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from skill_evolution.base.settings import ConfigError, check_keys
+from skill_evolution.benchmarks.base import Benchmark
+from skill_evolution.grse.critic import GroupCritic
+from skill_evolution.grse.loop import Evolution, Models
+from skill_evolution.grse.maskills import TrajectoryCritic
+from skill_evolution.grse.rollouts import run_all
+from skill_evolution.grse.summaries import check_splits
+from skill_evolution.runs.config import Config
+from skill_evolution.runs.folder import Run
+from skill_evolution.runs.records import evolve, write_predictions, write_summary
+from skill_evolution.teams.single import BASELINES, applicable
+from skill_evolution.teams.team import Call, Team
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All that a method works on. `models` record into the run's ledger."""
+
+    config: Config
+    benchmark: Benchmark
+    team: Team
+    models: Models
+    run: Run
+
+
+class Method(Protocol):
+    """The seam between an experiment and a way to answer its questions.
+
+    Runs to the end, or from where an earlier attempt stopped, and leaves `predictions.jsonl` (one row a test
+    question) and `summary.json` in the run's folder.
+    """
+
+    async def __call__(self, experiment: Experiment) -> dict[str, Any]: ...
+
+
+def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Models) -> Evolution:
+    """The loop as a method runs it: the critic of groups, or MASkills' of trajectories.
+
+    Raises:
+        ConfigError: maskills with a group size other than 1.
+    """
+    if config.method == "maskills":
+        if config.group_size != 1:
+            raise ConfigError(f"maskills works on single trajectories: group_size must be 1, not {config.group_size}")
+        return Evolution(config, benchmark, team, models, TrajectoryCritic(team))
+    critic = GroupCritic(team, config.structured_diagnosis, config.label_conditioned)
+    return Evolution(config, benchmark, team, models, critic)
+
+
+async def _evolve(experiment: Experiment) -> dict[str, Any]:
+    evolution = make_evolution(experiment.config, experiment.benchmark, experiment.team, experiment.models)
+    return await evolve(experiment.run, evolution)
+
+
+async def grse(experiment: Experiment) -> dict[str, Any]:
+    """Group-relative skill evolution; its ablations are switches of the config."""
+    return await _evolve(experiment)
+
+
+async def maskills(experiment: Experiment) -> dict[str, Any]:
+    """MASkills: one rollout a question, credit from each trajectory on its own."""
+    return await _evolve(experiment)
+
+
+async def empty(experiment: Experiment) -> dict[str, Any]:
+    """The team as it starts, with the libraries it is given and no evolution: what the others are measured against."""
+    return await _evolve(replace(experiment, config=experiment.config.model_copy(update={"iterations": 0})))
+
+
+async def single(experiment: Experiment) -> dict[str, Any]:
+    """A single-model baseline, by the config's method: no team and no training, only the test.
+
+    Raises:
+        ConfigError: full_context on HotpotQA.
+        DataError: there are no test questions.
+    """
+    config, benchmark, run = experiment.config, experiment.benchmark, experiment.run
+    if not applicable(config.method, config.benchmark):
+        raise ConfigError(
+            f"method: {config.method} is not applicable to {config.benchmark}: all baselines see all passages there; "
+            "take direct, or the benchmark locomo"
+        )
+    check_splits(benchmark, ("test",))
+    call = Call(experiment.models.actor, config.test_sampling, f"test/seed{config.seed}")
+    trajectories = await run_all(BASELINES[config.method], benchmark, benchmark.splits["test"], {}, call)
+    return write_summary(run, write_predictions(run.folder, benchmark, trajectories))
+
+
+METHODS: Mapping[str, Method] = {
+    "grse": grse,
+    "maskills": maskills,
+    "empty": empty,
+    **dict.fromkeys(BASELINES, single),
+}
+
+
+def method_named(name: str) -> Method:
+    """The method of a name; ConfigError names the nearest one there is."""
+    check_keys([name], METHODS, where="method")
+    return METHODS[name]

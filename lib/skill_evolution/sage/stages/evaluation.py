@@ -1,0 +1,147 @@
+"""Evaluation of a stage's policy: all that is asked of it runs side by side, and each part leaves a CSV file."""
+
+import json
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from skill_evolution.base import aio
+from skill_evolution.runs.folder import write_json, write_text
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.episode import Policy
+from skill_evolution.sage.agent.metrics import episode_frame, metrics
+from skill_evolution.sage.agent.planning import by_scenario
+from skill_evolution.sage.agent.retrieval import RETRIEVERS
+from skill_evolution.sage.agent.world import Task, World
+from skill_evolution.sage.config import Retrieval
+from skill_evolution.sage.stages.stage import Stage, load, open_world
+
+GREEDY = "greedy"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation of a policy.
+
+    Attributes:
+        split: dev, test or challenge.
+        temperature: Of sampling; 0 is greedy.
+        retrieval: Which skills are offered; None is the agent without library.
+        whole_split: One chain over all tasks of the split, so that skills of other scenarios can be retrieved, in place
+            of one chain a scenario.
+        scenarios: The first so many of the split; None takes all.
+    """
+
+    split: str
+    temperature: float = 0.0
+    retrieval: Retrieval | None = "same_scenario"
+    whole_split: bool = False
+    scenarios: int | None = None
+
+    @property
+    def decoding(self) -> str:
+        """ "greedy", or the temperature in words."""
+        return f"T = {self.temperature:g}" if self.temperature else GREEDY
+
+    @property
+    def name(self) -> str:
+        """The name of its files."""
+        parts = [self.split, self.decoding.replace(" = ", ""), self.retrieval or "no_library"]
+        parts += ["one_chain"] if self.whole_split else []
+        return "-".join([*parts, *([f"first{self.scenarios}"] if self.scenarios else [])])
+
+    def file(self, stage: Stage, root: Path | None = None) -> Path:
+        """Its rows; the figures over all of them lie beside, as JSON."""
+        return stage.folder(root) / "evaluation" / f"{self.name}.csv"
+
+    def finished(self, stage: Stage, root: Path | None = None) -> bool:
+        """Whether its files are there and no row failed: failures are tried again."""
+        file = self.file(stage, root)
+        return file.is_file() and not _summary(file)["failed"]
+
+    def chains(self, world: World) -> list[tuple[Task, ...]]:
+        """The tasks of each chain."""
+        own = by_scenario(world.tasks(self.split))[: self.scenarios]
+        return [tuple(task for tasks in own for task in tasks)] if self.whole_split else [tuple(tasks) for tasks in own]
+
+
+def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | None = None) -> None:
+    """Run those evaluations of a trained stage that aren't finished.
+
+    With `rollout.engine` "vllm" the server must serve the stage's policy under the stage's name (docs/scale.md).
+
+    Raises:
+        ModelError: It serves something else, or doesn't answer.
+    """
+    pending = [evaluation for evaluation in evaluations if not evaluation.finished(stage, root)]
+    if not pending:
+        return
+    with open_world(stage.config) as world:
+        work = [(evaluation, tasks) for evaluation in pending for tasks in evaluation.chains(world)]
+        chains = aio.run_sync(_chains(stage, world, work, root))
+    for evaluation in pending:
+        own = [chain for chain, (one, _) in zip(chains, work, strict=True) if one == evaluation]
+        _write(own, evaluation.file(stage, root), evaluation)
+
+
+async def _chains(
+    stage: Stage, world: World, work: Sequence[tuple[Evaluation, Sequence[Task]]], root: Path | None
+) -> list[Chain]:
+    policy = await _policy(stage, world, root)
+    return await aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work])
+
+
+async def _policy(stage: Stage, world: World, root: Path | None) -> Policy:
+    """The stage's policy: loaded, on a GPU where there is one, or as the server has it."""
+    import torch
+
+    if stage.config.rollout.engine == "vllm":
+        from skill_evolution.sage.stages.served_stage import served_stage
+
+        return await served_stage(stage, root=root)
+    policy = load(stage, world, root=root)
+    model: Any = policy.model
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    return policy
+
+
+def _chain(
+    policy: Policy, world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
+) -> Coroutine[Any, Any, Chain]:
+    from skill_evolution.sage.agent.runner import chain_of
+
+    return chain_of(
+        policy,
+        world,
+        tasks,
+        stage.config.agent,
+        key="/".join(["evaluation", *map(str, stage.seeds), evaluation.split]),
+        retriever=RETRIEVERS[evaluation.retrieval] if evaluation.retrieval else None,
+        temperature=evaluation.temperature,
+    )
+
+
+def _write(chains: Sequence[Chain], file: Path, evaluation: Evaluation) -> None:
+    rows = episode_frame(chains).drop(columns=["index", "key", "reward"])
+    rows.insert(0, "split", evaluation.split)
+    rows.insert(1, "decoding", evaluation.decoding)
+    write_json(file.with_suffix(".json"), metrics(chains))
+    write_text(file, rows.to_csv(index=False, lineterminator="\n"))
+
+
+def read_rows(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> pd.DataFrame:
+    """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
+    return pd.read_csv(evaluation.file(stage, root), dtype={"error": "str"})
+
+
+def read_figures(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> dict[str, Any]:
+    """The figures of `metrics.metrics` over all its chains."""
+    own = {"split": evaluation.split, "decoding": evaluation.decoding}
+    return own | _summary(evaluation.file(stage, root))
+
+
+def _summary(file: Path) -> dict[str, Any]:
+    return json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,0 +1,197 @@
+"""Runs of the SAGE experiments, in worker processes, and frames of what they left; what the notebooks call.
+
+from skill_evolution.sage.stages import arms, study
+
+lines = arms.training_arms(arms.lineup("demo", seed=0))
+experiments.run(lines)
+rows = experiments.rows(lines)
+"""
+
+import logging
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from multiprocessing import get_context
+from pathlib import Path
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from skill_evolution.sage.stages.arms import Arm
+from skill_evolution.sage.stages.evaluation import Evaluation, evaluate, read_figures, read_rows
+from skill_evolution.sage.stages.stage import Stage, train
+
+logger = logging.getLogger(__name__)
+
+
+class ExperimentError(RuntimeError):
+    """A stage failed in a worker process; names the stage and holds the worker's traceback."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker does at a time: train a stage, or, where there are some, run its evaluations."""
+
+    stage: Stage
+    evaluations: tuple[Evaluation, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its place in the order of jobs."""
+        return f"{'evaluate' if self.evaluations else 'train'} {self.stage.name}"
+
+    def do(self, root: Path | None) -> None:
+        """Do it, in this process."""
+        if self.evaluations:
+            evaluate(self.stage, self.evaluations, root=root)
+        else:
+            train(self.stage, root=root)
+
+
+def run(arms: Sequence[Arm], *, processes: int | None = None, root: Path | None = None) -> None:
+    """Train and evaluate what isn't finished yet: each stage once, as soon as the one that it starts from is trained.
+
+    Args:
+        arms: What to run.
+        processes: How many worker processes. Where there are several each has one thread of torch (two of them would
+            slow each other down). None: two for the embedded policy, else one with all threads; 1 works in this one.
+        root: Folder of the stages' folders; default `results/<profile>/sage`.
+
+    Raises:
+        ExperimentError: A stage failed. What was finished by then stays, and a stopped stage goes on the next time.
+    """
+    jobs, order = plan(arms, root=root)
+    if processes == 1:
+        for name in tqdm(list(TopologicalSorter(order).static_order()), desc="stages", leave=False):
+            jobs[name].do(root)
+        return
+    if not jobs:
+        return
+    # spawn: a fork of a notebook's kernel would share its sockets and threads.
+    several = processes or (2 if all(arm.stage.config.policy.kind == "tiny" for arm in arms) else 1)
+    workers = min(several, len(jobs))
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare, initargs=(several > 1,))
+    with pool:
+        try:
+            _in_order(order, lambda name: pool.submit(_in_worker, jobs[name], root))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def plan(arms: Iterable[Arm], *, root: Path | None = None) -> tuple[dict[str, Job], dict[str, set[str]]]:
+    """The jobs that are left, by name, and for each name those that must be done before it."""
+    asked: dict[str, tuple[Stage, dict[Evaluation, None]]] = {}
+    for arm in arms:
+        for stage in arm.stage.lineage():
+            _, evaluations = asked.setdefault(stage.name, (stage, {}))
+            if stage is arm.stage:
+                evaluations.update(dict.fromkeys(arm.evaluations))
+    jobs: list[Job] = []
+    for stage, evaluations in asked.values():
+        if not stage.trained(root):
+            jobs.append(Job(stage))
+        pending = tuple(one for one in evaluations if not one.finished(stage, root))
+        if pending:
+            jobs.append(Job(stage, pending))
+    named = {job.name: job for job in jobs}
+    return named, {name: {need for need in _needs(job) if need in named} for name, job in named.items()}
+
+
+def _needs(job: Job) -> list[str]:
+    before = job.stage if job.evaluations else job.stage.start
+    return [Job(before).name] if before else []
+
+
+def _in_order(order: Mapping[str, set[str]], submit: Callable[[str], Future[None]]) -> None:
+    sorter = TopologicalSorter(order)
+    sorter.prepare()
+    running: dict[Future[None], str] = {}
+    with tqdm(total=len(order), desc="stages", leave=False) as bar:
+        while sorter.is_active():
+            running |= {submit(name): name for name in sorter.get_ready()}
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                future.result()
+                sorter.done(running.pop(future))
+                bar.update()
+
+
+def _prepare(one_thread: bool) -> None:
+    """Of a worker, before torch is imported: its threads, and no notebook shows what libraries tell developers."""
+    if one_thread:
+        os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout_func is experimental
+    warnings.simplefilter("ignore", FutureWarning)
+
+
+def _in_worker(job: Job, root: Path | None) -> None:
+    try:
+        job.do(root)
+    except Exception:
+        # As text: not every exception can be sent to another process, and one that can't would hide the others.
+        raise ExperimentError(f"{job.name} failed\n{traceback.format_exc()}") from None
+
+
+def rows(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
+    """One row a task of every arm's evaluations: group, arm, sft_seed, seed (0 where no reinforcement learning was),
+    split, decoding, and the columns of `metrics.episode_frame`.
+    """
+    frames = [
+        read_rows(arm.stage, evaluation, root=root).assign(**_columns(arm))
+        for arm in arms
+        for evaluation in arm.evaluations
+    ]
+    return _first(pd.concat(frames, ignore_index=True))
+
+
+def figures(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
+    """One row an arm and evaluation, with the figures of `metrics.metrics`."""
+    found = [
+        _columns(arm) | read_figures(arm.stage, evaluation, root=root) for arm in arms for evaluation in arm.evaluations
+    ]
+    return _first(pd.DataFrame(found))
+
+
+def training(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
+    """One row a step of every arm that reinforcement learning trained, with the columns of its `training.csv`."""
+    frames = [
+        pd.read_csv(arm.stage.folder(root) / "training.csv").assign(**_columns(arm))
+        for arm in arms
+        if arm.stage.kind == "grpo"
+    ]
+    return _first(pd.concat(frames, ignore_index=True))
+
+
+def stages(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
+    """One row an arm: how its policy came about, stage by stage, and the folder of the last one."""
+    return pd.DataFrame(
+        [
+            {
+                "arm": arm.name,
+                "stages": " → ".join(stage.title for stage in arm.stage.lineage()),
+                "updates": " + ".join(_updates(stage, root) for stage in arm.stage.lineage() if stage.start) or "none",
+                "folder": arm.stage.name,
+            }
+            for arm in {arm.name: arm for arm in arms}.values()
+        ]
+    )
+
+
+def _updates(stage: Stage, root: Path | None) -> str:
+    return str(pd.read_csv(stage.folder(root) / "training.csv")["step"].max())
+
+
+def _columns(arm: Arm) -> dict[str, object]:
+    sft_seed, *rest = arm.stage.seeds
+    return {"group": arm.group, "arm": arm.name, "sft_seed": sft_seed, "seed": rest[0] if rest else 0}
+
+
+def _first(frame: pd.DataFrame) -> pd.DataFrame:
+    own = ["group", "arm", "sft_seed", "seed"]
+    return frame.reindex(columns=[*own, *(column for column in frame.columns if column not in own)])

@@ -1,0 +1,288 @@
+"""Conversations in LoCoMo's format between invented speakers, with questions of its five categories."""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from skill_evolution.testbed.questions import smalltalk, talk, timeline
+from skill_evolution.testbed.questions.pools import SPEAKERS, Names, endless
+
+SAMPLE_IDS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)
+SESSIONS = 12
+MULTI_HOP, TEMPORAL, OPEN_DOMAIN, SINGLE_HOP, ADVERSARIAL = 1, 2, 3, 4, 5
+
+
+@dataclass
+class Exchange:
+    """Neighbouring turns as (speaker, text); `key` is the position of the turn that holds the fact."""
+
+    turns: list[tuple[str, str]]
+    key: int = 0
+    dia_id: str = ""
+
+
+@dataclass
+class Asked:
+    """A question, with the exchanges that its answer rests on."""
+
+    question: str
+    answer: str
+    category: int
+    rests_on: list[Exchange]
+
+
+@dataclass
+class Draft:
+    """A conversation being written: exchanges by session, questions so far, fresh names and slot fillers.
+
+    `subject` is the position of the speaker about whom facts are told and asked; None while it can be either.
+    """
+
+    rng: random.Random
+    names: Names
+    speakers: tuple[str, str]
+    days: list[Any]
+    sessions: list[list[Exchange]] = field(default_factory=lambda: [[] for _ in range(SESSIONS)])
+    asked: list[Asked] = field(default_factory=list)
+    fillers: dict[str, Iterator[str]] = field(default_factory=dict)
+    subject: int | None = None
+
+    def fill(self, pool: str) -> str:
+        """A slot's next filler; none comes twice before its pool has run out."""
+        if pool not in self.fillers:
+            self.fillers[pool] = endless(self.rng, smalltalk.POOLS[pool])
+        return next(self.fillers[pool])
+
+    def pair(self) -> tuple[str, str]:
+        """The one a question is about, and the other one; either of them while no subject is set."""
+        first = self.rng.random() < 0.5 if self.subject is None else self.subject == 0
+        return self.speakers if first else (self.speakers[1], self.speakers[0])
+
+    def place(self, exchange: Exchange, low: int = 0, high: int = SESSIONS) -> int:
+        """Puts an exchange into one of the emptier sessions from `low` to before `high`; returns which."""
+        options = self.rng.sample(range(low, high), min(3, high - low))
+        session = min(options, key=lambda number: len(self.sessions[number]))
+        self.sessions[session].append(exchange)
+        return session
+
+    def told(self, speaker: str, other: str, text: str) -> Exchange:
+        """A turn with a fact and the other speaker's remark on it."""
+        return Exchange([(speaker, text), (other, self.rng.choice(smalltalk.REPLIES).format(s=speaker))])
+
+    def echo(self, question: str, text: str, session: int) -> None:
+        """Often lets either speaker mention a keyword of a fact again, mostly in a later session, without the fact."""
+        shared = set(re.findall(r"[a-z]{5,}", question)) & set(re.findall(r"[a-z]{5,}", text))
+        later = self.rng.random() < 0.7
+        low, high = (session + 1, SESSIONS) if later else (0, session)
+        if not shared or low >= high or self.rng.random() < 0.35:
+            return
+        keyword = max(sorted(shared), key=len)
+        speaker, other = self.rng.sample(self.speakers, 2)
+        self.place(self.told(speaker, other, self.rng.choice(smalltalk.ECHOES).format(k=keyword)), low, high)
+
+    def ask(self, question: str, answer: str, category: int, rests_on: list[Exchange]) -> None:
+        """Adds a question."""
+        self.asked.append(Asked(question, answer, category, rests_on))
+
+
+def _single_hop(draft: Draft) -> None:
+    """Ten facts about the subject, of one turn each.
+
+    Found by a keyword (one of them only by the question's shorter words), by stem, or not by a search for words; three
+    in the reply to the turn that holds the keyword.
+    """
+    rng = draft.rng
+    remote = 1 + (rng.random() < 0.5)
+    told = rng.sample(talk.DIRECT, 3) + rng.sample(talk.LATER_WORD, 1)
+    for pool, turn, question in told + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote):
+        speaker, other = draft.pair()
+        value, asked = draft.fill(pool), question.format(S=speaker)
+        exchange = draft.told(speaker, other, turn.format(x=value))
+        draft.echo(asked, turn, draft.place(exchange))
+        draft.ask(asked, value, SINGLE_HOP, [exchange])
+    for pool, opening, turn, question in rng.sample(talk.ADJACENT, 3):
+        speaker, other = draft.pair()
+        value, asked = draft.fill(pool), question.format(S=speaker)
+        exchange = Exchange([(other, opening), (speaker, turn.format(x=value))], key=1)
+        draft.echo(asked, opening, draft.place(exchange))
+        draft.ask(asked, value, SINGLE_HOP, [exchange])
+
+
+def _temporal(draft: Draft) -> None:
+    """Ten times about the subject.
+
+    Three relative, three stated, two told by another event, two plans told in reply to a question.
+    """
+    rng = draft.rng
+    for number, (past, base) in enumerate(rng.sample(talk.EVENTS, 8)):
+        speaker, other = draft.pair()
+        exchange = draft.told(speaker, other, "")
+        session = draft.place(exchange)
+        day = draft.days[session]
+        if number >= 6:
+            when = timeline.When(f"the day after {other} got the new glasses", timeline.stated(rng, day).gold)
+        else:
+            when = (timeline.stated if number < 3 else timeline.past)(rng, day)
+        exchange.turns[0] = (speaker, f"{rng.choice(('I', 'Guess what, I', 'At last I'))} {past} {when.said}.")
+        asked = f"When did {speaker} {base}?"
+        draft.echo(asked, past, session)
+        draft.ask(asked, when.gold, TEMPORAL, [exchange])
+    for _, base in rng.sample(talk.PLANS, 2):
+        speaker, other = draft.pair()
+        exchange = Exchange([], key=1)
+        when = timeline.coming(rng, draft.days[draft.place(exchange)])
+        exchange.turns += [
+            (other, f"Is it settled when you will {base}?"),
+            (speaker, f"If nothing comes between, {when.said}."),
+        ]
+        draft.ask(f"When is {speaker} going to {base}?", when.gold, TEMPORAL, [exchange])
+
+
+def _multi_hop(draft: Draft) -> None:
+    """Ten lists about the subject: two told in one turn, five over several sessions, three of things from places."""
+    rng = draft.rng
+    for number, (pool, question, turns) in enumerate(rng.sample(talk.LISTS, 7)):
+        speaker, other = draft.pair()
+        turns = turns[:2] if number < 2 else turns
+        told = rng.sample(turns, 1 if number < 2 else rng.choice((2, 3)))
+        values = [draft.fill(pool) for _ in range(max(2, len(told)))]
+        if number > 1 and rng.random() < 0.5:
+            told[-1] = "And lately {x} came along, to my own surprise."
+        shown = [" and ".join(values)] if number < 2 else values
+        exchanges = [draft.told(speaker, other, turn.format(x=value)) for turn, value in zip(told, shown, strict=True)]
+        _spread(draft, exchanges)
+        draft.ask(question.format(S=speaker), ", ".join(values), MULTI_HOP, exchanges)
+    places = rng.sample(talk.SOURCES, len(talk.SOURCES))
+    for size in (3, 3, 3):
+        speaker, other = draft.pair()
+        chosen = [places.pop() for _ in range(size)]
+        values = [draft.fill("gift") for _ in chosen]
+        exchanges = [draft.told(speaker, other, turn.format(x=v)) for (_, turn), v in zip(chosen, values, strict=True)]
+        _spread(draft, exchanges)
+        names = [f"the {name}" for name, _ in chosen]
+        asked = f"What did {speaker} bring home from {', '.join(names[:-1])} and {names[-1]}?"
+        draft.ask(asked, ", ".join(values), MULTI_HOP, exchanges)
+
+
+def _spread(draft: Draft, exchanges: list[Exchange]) -> None:
+    """Puts the exchanges into different sessions, in order."""
+    cuts = sorted(draft.rng.sample(range(SESSIONS), len(exchanges)))
+    for exchange, session in zip(exchanges, cuts, strict=True):
+        draft.sessions[session].append(exchange)
+
+
+def _open_domain(draft: Draft) -> None:
+    """Ten inferences about the subject.
+
+    Likely yes or no, the preferred one of two, and one or two that need knowledge of the world.
+    """
+    rng = draft.rng
+    riddles = 1 + (rng.random() < 0.5)
+    for question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
+        speaker, other = draft.pair()
+        yes = rng.random() < 0.5
+        exchange = draft.told(speaker, other, good if yes else bad)
+        draft.echo(question, exchange.turns[0][1], draft.place(exchange))
+        draft.ask(question.format(S=speaker), "Likely yes" if yes else "Likely no", OPEN_DOMAIN, [exchange])
+    for question, options, turn in rng.sample(talk.PREFERENCES, 4):
+        speaker, other = draft.pair()
+        value = rng.choice(options)
+        exchange = draft.told(speaker, other, turn.format(x=value))
+        draft.place(exchange)
+        draft.ask(question.format(S=speaker, a=options[0], b=options[1]), value, OPEN_DOMAIN, [exchange])
+    for question, turn, answer in rng.sample(talk.RIDDLES, riddles):
+        speaker, other = draft.pair()
+        exchange = draft.told(speaker, other, turn)
+        draft.place(exchange)
+        draft.ask(question.format(S=speaker), answer, OPEN_DOMAIN, [exchange])
+
+
+def _chatter(draft: Draft, pattern: tuple[str, str]) -> Exchange:
+    speaker, other = draft.pair()
+    slots = {
+        "n": draft.names.place(), "w": draft.rng.choice(smalltalk.WEATHERS), "u": draft.rng.choice(smalltalk.UTENSILS),
+        "v": draft.rng.choice(smalltalk.DOGS), "s": speaker, "o": other,
+    }  # fmt: skip
+    return Exchange([(speaker, pattern[0].format(**slots)), (other, pattern[1].format(**slots))])
+
+
+def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> list[dict[str, Any]]:
+    """One session's turns: an opening, then the facts in random order between small talk.
+
+    A few turns more than the facts take (about 22), and as many as a session of LoCoMo has: 10 to 47, 21.6 in the mean.
+    """
+    rng = draft.rng
+    facts = rng.sample(draft.sessions[number], len(draft.sessions[number]))
+    size = rng.randint(22, 30)
+    while sum(len(exchange.turns) for exchange in facts) + 2 < size - 1:
+        facts.insert(rng.randint(0, len(facts)), _chatter(draft, next(chatter)))
+    turns: list[dict[str, Any]] = []
+    for exchange in (_chatter(draft, rng.choice(smalltalk.OPENINGS)), *facts):
+        for position, (speaker, text) in enumerate(exchange.turns):
+            dia_id = f"D{number + 1}:{len(turns) + 1}"
+            turns.append({"speaker": speaker, "dia_id": dia_id, "text": text})
+            if position == exchange.key:
+                exchange.dia_id = dia_id
+        if rng.random() < 0.12:
+            _add_photo(draft, turns[-1])
+    return turns
+
+
+def _add_photo(draft: Draft, turn: dict[str, Any]) -> None:
+    caption = draft.rng.choice(smalltalk.CAPTIONS).format(
+        w=draft.rng.choice(smalltalk.WEATHERS), n=draft.names.place(), v=draft.rng.choice(smalltalk.DOGS)
+    )
+    turn["img_url"] = [f"https://example.org/photos/{turn['dia_id'].replace(':', '-')}.jpg"]
+    turn["blip_caption"] = caption
+    turn["query"] = " ".join(caption.split()[3:6])
+
+
+def _conversation(rng: random.Random, number: int, speakers: tuple[str, str]) -> dict[str, Any]:
+    draft = Draft(rng, Names(rng), speakers, timeline.session_days(rng, SESSIONS))
+    for write in (_multi_hop, _temporal, _open_domain, _single_hop):
+        for draft.subject in (0, 1):  # every category twice, once about each of the two
+            write(draft)
+    draft.subject = None
+    chatter = endless(rng, smalltalk.CHATTER)
+    conversation: dict[str, Any] = {"speaker_a": speakers[0], "speaker_b": speakers[1]}
+    for index, day in enumerate(draft.days):
+        conversation[f"session_{index + 1}_date_time"] = timeline.stamp(day, rng)
+        conversation[f"session_{index + 1}"] = _turns(draft, index, chatter)
+    return {
+        "qa": [*(_record(asked) for asked in draft.asked), *_adversarial(draft)],
+        "conversation": conversation,
+        "event_summary": {},
+        "observation": {},
+        "session_summary": {},
+        "sample_id": f"conv-{number}",
+    }
+
+
+def _record(asked: Asked) -> dict[str, Any]:
+    evidence = [exchange.dia_id for exchange in asked.rests_on]
+    return {"question": asked.question, "answer": asked.answer, "evidence": evidence, "category": asked.category}
+
+
+def _adversarial(draft: Draft) -> list[dict[str, Any]]:
+    """Two single-hop questions asked about the wrong speaker, of whom nothing of the kind is told."""
+    swap = dict(zip(draft.speakers, reversed(draft.speakers), strict=True))
+    told = {asked.question for asked in draft.asked}
+    wrongs = [
+        (asked, wrong)
+        for asked in draft.asked
+        if asked.category == SINGLE_HOP
+        and (wrong := re.sub("|".join(draft.speakers), lambda match: swap[match.group()], asked.question)) not in told
+    ]
+    records = []
+    for asked, wrong in draft.rng.sample(wrongs, 2):
+        record = _record(asked) | {"question": wrong, "category": ADVERSARIAL, "adversarial_answer": asked.answer}
+        del record["answer"]
+        records.append(record)
+    return records
+
+
+def conversations(rng: random.Random) -> list[dict[str, Any]]:
+    """The ten conversations, in LoCoMo's order of sample ids."""
+    return [_conversation(rng, number, pair) for number, pair in zip(SAMPLE_IDS, SPEAKERS, strict=True)]
