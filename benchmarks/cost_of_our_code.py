@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skill_evolution.base import paths
-from skill_evolution.grse.loop import Models, evolve
+from skill_evolution.grse.loop import Models
 from skill_evolution.grse.rollouts import run_group
 from skill_evolution.models.base import ChatModel, Completion, Request, Sampling
 from skill_evolution.models.ledger import Ledger, RecordedModel
@@ -41,6 +41,7 @@ from skill_evolution.runs.config import Config, load_config
 from skill_evolution.runs.experiments import benchmark_of
 from skill_evolution.runs.folder import Run
 from skill_evolution.runs.methods import make_evolution
+from skill_evolution.runs.records import run_evolution
 from skill_evolution.teams.team import TEAMS, Call
 from skill_evolution.testbed.reader import SimulatedReader
 
@@ -114,7 +115,7 @@ async def _evolution(config: Config, root: Path) -> Clock:
     with Run(config, root=root) as run:
         clock = Clock()
         model = TimedCalls(TimedReader(clock), run.ledger, clock)
-        await evolve(run, make_evolution(config, benchmark, team, Models(model, model, model)))
+        await run_evolution(run, make_evolution(config, benchmark, team, Models(model, model, model)))
         clock.end_call("after the last call")
     return clock
 

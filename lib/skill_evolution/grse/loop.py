@@ -1,6 +1,6 @@
 """The loop: rollouts -> critic -> aggregation -> operators -> gate, and the final test (paper 3, FACTS A).
 
-Methods differ in their critic and in config fields only; GRSE's ablations and MASkills are this same code.
+Methods differ in their critic and in settings only; GRSE's ablations and MASkills are this same code.
 """
 
 import logging
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Protocol
 
-from skill_evolution.base.aio import gather
+from skill_evolution.base.aio import gather, run_sync
 from skill_evolution.benchmarks.base import Benchmark, Question
 from skill_evolution.grse.aggregation import Aggregate, Verdict, aggregate
-from skill_evolution.grse.critic import question_key
+from skill_evolution.grse.critic import GroupCritic, question_key
 from skill_evolution.grse.feedback import Feedback, collapse
 from skill_evolution.grse.gate import Gate, GateResult
 from skill_evolution.grse.leaks import LeakCheck
@@ -235,3 +235,34 @@ def hard_cases(groups: Sequence[Group], threshold: float) -> list[HardCase]:
         best = max(group.finished, key=lambda t: t.reward or 0.0)
         cases.append(HardCase(group.question.text, best.execution and best.execution.answer, mean))
     return sorted(cases, key=lambda case: case.reward)
+
+
+def evolve(
+    benchmark: Benchmark,
+    team: Team,
+    model: ChatModel,
+    settings: Settings | None = None,
+    *,
+    critic: Critic | None = None,
+) -> list[Iteration]:
+    """Evolve a team's skills from empty libraries; works inside a notebook's running event loop too.
+
+    Args:
+        benchmark: training questions to learn from, validation questions for the gate.
+        team: the agents.
+        model: plays them, and the critic and the optimizer as well. Calls aren't recorded here; wrap it in a
+            `models.ledger.RecordedModel` for that.
+        settings: the method's; default the paper's.
+        critic: default the group-relative one.
+
+    Returns:
+        All that came of each iteration; the last one's `libraries` are what was learned.
+    """
+    settings = settings or Settings()
+    critic = critic or GroupCritic(team, settings.structured_diagnosis, settings.label_conditioned)
+    evolution = Evolution(settings, benchmark, team, Models(model, model, model), critic)
+
+    async def iterations() -> list[Iteration]:
+        return [iteration async for iteration in evolution.run()]
+
+    return run_sync(iterations())

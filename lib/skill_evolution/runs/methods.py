@@ -13,7 +13,7 @@ from skill_evolution.grse.rollouts import run_all
 from skill_evolution.grse.summaries import check_splits
 from skill_evolution.runs.config import Config
 from skill_evolution.runs.folder import Run
-from skill_evolution.runs.records import evolve, write_predictions, write_summary
+from skill_evolution.runs.records import run_evolution, write_predictions, write_summary
 from skill_evolution.teams.single import BASELINES, applicable
 from skill_evolution.teams.team import Call, Team
 
@@ -55,7 +55,7 @@ def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Mod
 
 async def _evolve(experiment: Experiment) -> dict[str, Any]:
     evolution = make_evolution(experiment.config, experiment.benchmark, experiment.team, experiment.models)
-    return await evolve(experiment.run, evolution)
+    return await run_evolution(experiment.run, evolution)
 
 
 async def grse(experiment: Experiment) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def start_libraries(config: Config, team: Team) -> Libraries:
     return {agent: load_library(folder / agent, agent) for agent in team.agents}
 
 
-async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:
+async def run_evolution(run: Run, evolution: Evolution) -> dict[str, Any]:
     """Run the loop to its end in a run folder and return the summary. What the ledger knows is not asked again."""
     finished = run.finished_summary()
     if finished is not None:

@@ -121,7 +121,7 @@ async def cot_sc(talk: _Talk) -> str:
     whole text is the answer. Of answers with equally many votes the one whose first sample came first wins (our
     choice).
     """
-    talk.call = replace(talk.call, sampling=replace(talk.call.sampling, temperature=TEMPERATURE))
+    talk.call = replace(talk.call, sampling=talk.call.sampling.model_copy(update={"temperature": TEMPERATURE}))
     samples = await gather(talk.ask("cot", str(index)) for index in range(SAMPLES))
     answers = [(talk.answered(sample), tagged("answer", sample.text)) for sample in samples]
     votes = [answer for answer, tags in answers if answer and tags]
@@ -158,7 +158,7 @@ async def full_context(talk: _Talk) -> str:
     """The whole conversation and an answer of at most 32 tokens."""
     sampling = talk.call.sampling
     limit = min(sampling.max_tokens, FULL_CONTEXT_TOKENS)
-    talk.call = replace(talk.call, sampling=replace(sampling, max_tokens=limit))
+    talk.call = replace(talk.call, sampling=sampling.model_copy(update={"max_tokens": limit}))
     return await direct(talk)
 
 
