@@ -1,6 +1,6 @@
-"""Stands in for AppWorld's interpreter running sage/appworld_server.py: a server that fails as it is told to.
+"""Stands in for AppWorld's interpreter running sage/appworld/server.py: a server that fails as it is told to.
 
-    fake_appworld.py MODE PIDS_FILE -P appworld_server.py READY_FILE MEMORY_BYTES
+    fake_appworld.py MODE PIDS_FILE -P server.py READY_FILE MEMORY_BYTES
 
 MODE says how it starts: "good"; "broken" ends with a message; "silent" never gets a port; "mute" never answers;
 "garbled" says nonsense of itself; "open" can't be isolated; "refusing" answers /initialize with 500. What is executed
