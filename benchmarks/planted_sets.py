@@ -84,7 +84,7 @@ async def _rewards(evolution: Evolution, libraries: Libraries) -> list[float]:
     for split in ("train", "validation"):
         rewards = []
         for repeat in range(REPEATS):
-            call = replace(evolution.call("train", evolution.config.train_sampling), sample_id=f"effects/{repeat}")
+            call = replace(evolution.call("train", evolution.settings.train_sampling), sample_id=f"effects/{repeat}")
             answered = await run_all(
                 evolution.team, evolution.benchmark, evolution.benchmark.splits[split], libraries, call
             )
