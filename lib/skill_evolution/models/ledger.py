@@ -9,11 +9,10 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from skill_evolution.models.base import ChatModel, Completion, Message, ModelError, Request, Sampling
 
@@ -77,32 +76,14 @@ class Usage:
     failures: int
 
 
-def _sha256(text: str) -> str:
-    # surrogatepass: a reply may hold lone surrogates and must still have a key.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 @lru_cache(maxsize=4096)
 def _text_hash(text: str) -> str:
-    return _sha256(text)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
 def _sampling(sampling: Sampling) -> str:
     return json.dumps(sampling.model_dump(), sort_keys=True)
-
-
-def _stored(text: str) -> str | bytes:
-    """A text as SQLite takes it: as bytes if it has lone surrogates, so that the replay is what was recorded."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def _restored(value: str | bytes) -> str:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 @dataclass(frozen=True)
@@ -123,7 +104,7 @@ def call_key(model_name: str, request: Request) -> CallKey:
     sampling = _sampling(request.sampling)  # pyright: ignore[reportArgumentType]: it is frozen
     schema = None if request.schema is None else json.dumps(request.schema, sort_keys=True)
     parts = json.dumps([model_name, messages, sampling, schema, request.sample_id])
-    return CallKey(_sha256(parts), texts, messages, sampling, schema)
+    return CallKey(hashlib.sha256(parts.encode()).hexdigest(), texts, messages, sampling, schema)
 
 
 class Ledger:
@@ -145,15 +126,7 @@ class Ledger:
             "FROM calls WHERE key = ? ORDER BY id LIMIT 1",
             (key,),
         ).fetchone()
-        if row is None:
-            return None
-        completion = Completion(*row)
-        reasoning = completion.reasoning
-        return replace(
-            completion,
-            text=_restored(completion.text),
-            reasoning=None if reasoning is None else _restored(reasoning),
-        )
+        return Completion(*row) if row else None
 
     def record(self, key: CallKey, model: str, request: Request, completion: Completion, started: float) -> None:
         """Commit a completed call. `started` is in seconds since the epoch."""
@@ -161,16 +134,13 @@ class Ledger:
         execute = self._database.execute
         with self._database:  # commits, or rolls back where a row is refused
             execute("BEGIN")
-            self._database.executemany(
-                "INSERT OR IGNORE INTO texts VALUES (?, ?)", [(h, _stored(t)) for h, t in (*key.texts, *schema_row)]
-            )
+            self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [*key.texts, *schema_row])
             execute(
                 _INSERT_CALL,
                 (key.key, model, request.purpose, request.sample_id, key.messages, key.sampling,
-                 schema_row[0][0] if schema_row else None, _stored(completion.text),
-                 None if completion.reasoning is None else _stored(completion.reasoning), completion.finish_reason,
-                 completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens, completion.latency,
-                 started),
+                 schema_row[0][0] if schema_row else None, completion.text, completion.reasoning,
+                 completion.finish_reason, completion.prompt_tokens, completion.completion_tokens,
+                 completion.cached_tokens, completion.latency, started),
             )  # fmt: skip
 
     def record_failure(
@@ -179,7 +149,7 @@ class Ledger:
         """Note a call that gave no completion; it is made again on resume."""
         self._database.execute(
             "INSERT INTO failures (key, model, purpose, sample_id, error, latency, started) VALUES (?,?,?,?,?,?,?)",
-            (key, model, request.purpose, request.sample_id, _stored(str(error)), latency, started),
+            (key, model, request.purpose, request.sample_id, str(error), latency, started),
         )
 
     def usage(self) -> list[Usage]:
@@ -197,10 +167,8 @@ class Ledger:
         row = self._database.execute(query, (sample_id,)).fetchone()
         if row is None:
             raise KeyError(f"no call with sample_id {sample_id!r} in {self.path}")
-        return [Message(role, self._text(digest)) for role, digest in json.loads(row[0])]
-
-    def _text(self, digest: str) -> str:
-        return _restored(self._database.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0])
+        texts = dict(self._database.execute("SELECT * FROM texts WHERE instr(?, hash)", row))
+        return [Message(role, texts[digest]) for role, digest in json.loads(row[0])]
 
     def count(self, table: str = "calls", *, distinct: bool = False) -> int:
         """Rows of "calls" or "failures"; with `distinct`, different keys among them."""
@@ -212,12 +180,6 @@ class Ledger:
     def close(self) -> None:
         """Close the file; it can't be used afterwards."""
         self._database.close()
-
-
-def total(usages: Sequence[Usage]) -> dict[str, Any]:
-    """Sums over rows of `Ledger.usage`, for a summary."""
-    names = ("calls", "prompt_tokens", "completion_tokens", "latency", "cut", "failures")
-    return {name: sum(getattr(usage, name) for usage in usages) for name in names}
 
 
 class RecordedModel:
