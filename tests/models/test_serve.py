@@ -109,7 +109,7 @@ def test_a_server_ends_with_its_owner_however_that_ends(fake: Path, number: sign
     owner_code = """
         import sys
         from skill_evolution.models.config import ModelConfig
-from skill_evolution.runs.config import Config
+        from skill_evolution.runs.config import Config
         from skill_evolution.models.serve import serving
         model = ModelConfig.model_validate_json(sys.argv[1])
         with serving(Config(actor=model).models):
@@ -147,7 +147,7 @@ def test_one_that_never_gets_healthy_is_given_up_and_ended(fake: Path) -> None:
 
 def test_one_that_ignores_sigterm_is_killed(fake: Path) -> None:
     port = free_port()
-    code = "from skill_evolution.models import guard, serve; import sys; sys.exit(guard.main(sys.argv[1:], grace=0.1))"
+    code = "from skill_evolution.base import guard; import sys; sys.exit(guard.main(sys.argv[1:], grace=0.1))"
     command = [str(fake / "bin" / "python"), "-m", "vllm", "--served-model-name", "stubborn", "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
     process = subprocess.Popen([sys.executable, "-c", code, *command], stdin=subprocess.PIPE, env=environment)

@@ -24,7 +24,7 @@ from skill_evolution.models.config import ModelConfig
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.runs.config import Config, load_config
 from skill_evolution.runs.folder import Run, finished_summary, read_jsonl, read_summary, run_columns, run_folder
-from skill_evolution.runs.methods import Experiment, make_evolution, method_named
+from skill_evolution.runs.methods import METHODS, Experiment, make_evolution
 from skill_evolution.teams.single import BASELINES, applicable
 from skill_evolution.teams.team import TEAMS, Team
 
@@ -115,7 +115,6 @@ async def atrain(
     Raises:
         ConfigError, DataError, RunError: naming what is wrong and where.
     """
-    method = method_named(config.method)
     with Run(config, root=root, own=_own_parts(benchmark, team, models)) as run:
         finished = run.finished_summary()
         if finished is not None:
@@ -129,7 +128,7 @@ async def atrain(
         try:
             await gather(model.connect() for model in opened)
             team = team or team_of(config)
-            return await method(Experiment(config, benchmark, team, models, run))
+            return await METHODS[config.method](Experiment(config, benchmark, team, models, run))
         finally:
             await gather(model.close() for model in opened)
 

@@ -1,10 +1,10 @@
 """Methods under one interface: from an experiment to the summary of its run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from skill_evolution.base.settings import ConfigError, check_keys
+from skill_evolution.base.settings import ConfigError
 from skill_evolution.benchmarks.base import Benchmark
 from skill_evolution.grse.critic import GroupCritic
 from skill_evolution.grse.loop import Evolution, Models
@@ -53,24 +53,17 @@ def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Mod
     return Evolution(config, benchmark, team, models, critic)
 
 
-async def _evolve(experiment: Experiment) -> dict[str, Any]:
-    evolution = make_evolution(experiment.config, experiment.benchmark, experiment.team, experiment.models)
+async def evolving(experiment: Experiment) -> dict[str, Any]:
+    """A team that starts with the libraries it is given and evolves them, by the config's method.
+
+    grse: group-relative skill evolution, its ablations are switches of the config. maskills: one rollout a question,
+    credit from each trajectory on its own. empty: no iterations, what the others are measured against.
+    """
+    config = experiment.config
+    if config.method == "empty":
+        config = config.model_copy(update={"iterations": 0})
+    evolution = make_evolution(config, experiment.benchmark, experiment.team, experiment.models)
     return await run_evolution(experiment.run, evolution)
-
-
-async def grse(experiment: Experiment) -> dict[str, Any]:
-    """Group-relative skill evolution; its ablations are switches of the config."""
-    return await _evolve(experiment)
-
-
-async def maskills(experiment: Experiment) -> dict[str, Any]:
-    """MASkills: one rollout a question, credit from each trajectory on its own."""
-    return await _evolve(experiment)
-
-
-async def empty(experiment: Experiment) -> dict[str, Any]:
-    """The team as it starts, with the libraries it is given and no evolution: what the others are measured against."""
-    return await _evolve(replace(experiment, config=experiment.config.model_copy(update={"iterations": 0})))
 
 
 async def single(experiment: Experiment) -> dict[str, Any]:
@@ -93,14 +86,6 @@ async def single(experiment: Experiment) -> dict[str, Any]:
 
 
 METHODS: Mapping[str, Method] = {
-    "grse": grse,
-    "maskills": maskills,
-    "empty": empty,
+    **dict.fromkeys(("grse", "maskills", "empty"), evolving),
     **dict.fromkeys(BASELINES, single),
 }
-
-
-def method_named(name: str) -> Method:
-    """The method of a name; ConfigError names the nearest one there is."""
-    check_keys([name], METHODS, where="method")
-    return METHODS[name]

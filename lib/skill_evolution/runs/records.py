@@ -27,9 +27,6 @@ def start_libraries(config: Config, team: Team) -> Libraries:
 
 async def run_evolution(run: Run, evolution: Evolution) -> dict[str, Any]:
     """Run the loop to its end in a run folder and return the summary. What the ledger knows is not asked again."""
-    finished = run.finished_summary()
-    if finished is not None:
-        return finished
     check_splits(evolution.benchmark, SPLITS if evolution.settings.iterations else ("test",))
     libraries = start_libraries(run.config, evolution.team)
     iterations = []

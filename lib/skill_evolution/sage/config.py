@@ -247,7 +247,7 @@ def load_sage_config(profile: str = "demo", **overrides: Any) -> SageConfig:
     """
     check_keys(overrides, SageConfig.model_fields, where="overrides")
     path = profile_path(profile, kind="sage")
-    values = merged(read_profile(path), overrides, {"profile": path.stem})
+    values = merged(read_profile(path, kind="sage"), overrides, {"profile": path.stem})
     try:
         return SageConfig.model_validate(values)
     except ValidationError as error:
