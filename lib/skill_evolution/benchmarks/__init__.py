@@ -41,21 +41,16 @@ def load_benchmark(
     if name not in BENCHMARKS:
         raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}; one's own is given to `train`")
     file = paths.DEMO_DATA / f"{name}.json" if path is None else Path(path)
-    sizes = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
+    sizes: dict[str, Any] = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
     category = None if category == "all" else category
-    questions = _hotpotqa(file, category, sizes) if name == "hotpotqa" else _locomo(file, category, sizes)
+    if name == "hotpotqa":
+        from skill_evolution.benchmarks.hotpotqa import load_hotpotqa as load
+
+        if missing := [key for key, size in sizes.items() if size is None]:
+            raise DataError(
+                f"set {', '.join(missing)}: HotpotQA's file has no splits (the paper's profile: 500/200/800)"
+            )
+    else:
+        from skill_evolution.benchmarks.locomo import load_locomo as load
+    questions = load(file, category=category, **sizes)
     return replace(questions, source="synthetic") if path is None else questions
-
-
-def _hotpotqa(file: Path, category: Any, sizes: dict[str, Any]) -> QuestionSet:
-    from skill_evolution.benchmarks.hotpotqa import load_hotpotqa
-
-    if missing := [key for key, size in sizes.items() if size is None]:
-        raise DataError(f"set {', '.join(missing)}: HotpotQA's file has no splits (the paper's profile: 500/200/800)")
-    return load_hotpotqa(file, category=category, **sizes)
-
-
-def _locomo(file: Path, category: str | None, sizes: dict[str, Any]) -> QuestionSet:
-    from skill_evolution.benchmarks.locomo import load_locomo
-
-    return load_locomo(file, category=category, **sizes)
