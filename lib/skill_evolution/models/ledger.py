@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skill_evolution.models.base import ChatModel, Completion, Message, ModelError, Request, Sampling
 
@@ -33,8 +33,9 @@ _INSERT_CALL = (
     "prompt_tokens, completion_tokens, cached_tokens, latency, started) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _USAGE = """
-SELECT substr(sample_id, 1, instr(sample_id || '/', '/') - 1), purpose, model, sum(done), sum(prompt_tokens),
-    sum(cached_tokens), sum(completion_tokens), sum(latency), sum(cut), sum(1 - done)
+SELECT substr(sample_id, 1, instr(sample_id || '/', '/') - 1) AS stage, purpose, model, sum(done) AS calls,
+    sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+    sum(completion_tokens) AS completion_tokens, sum(latency) AS latency, sum(cut) AS cut, sum(1 - done) AS failures
 FROM (
     SELECT sample_id, purpose, model, 1 AS done, prompt_tokens, cached_tokens, completion_tokens, latency,
         finish_reason = 'length' AS cut
@@ -55,25 +56,6 @@ class Timing(NamedTuple):
     latency: float
     prompt_tokens: int
     completion_tokens: int
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What calls cost. Tokens are counts, `latency` is the sum over calls in seconds, `cut` counts replies cut off.
-
-    `cached_tokens` is None where no server told. `failures` counts attempts that gave no completion.
-    """
-
-    stage: str
-    purpose: str
-    model: str
-    calls: int
-    prompt_tokens: int
-    cached_tokens: int | None
-    completion_tokens: int
-    latency: float
-    cut: int
-    failures: int
 
 
 @lru_cache(maxsize=4096)
@@ -152,9 +134,15 @@ class Ledger:
             (key, model, request.purpose, request.sample_id, str(error), latency, started),
         )
 
-    def usage(self) -> list[Usage]:
-        """Calls, tokens, latency and failures by stage (the first part of a sample_id), purpose and model."""
-        return [Usage(*row) for row in self._database.execute(_USAGE)]
+    def usage(self) -> list[dict[str, Any]]:
+        """What calls cost, a row a stage (the first part of a sample_id), purpose and model.
+
+        Tokens are counts, `latency` is the sum over calls in seconds, `cut` counts replies cut off. `cached_tokens` is
+        None where no server told. `failures` counts attempts that gave no completion.
+        """
+        rows = self._database.execute(_USAGE)
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def timeline(self) -> list[Timing]:
         """Every completed call in the order in which they were recorded; the stage is as in `usage`."""

@@ -108,8 +108,7 @@ async def atrain(
         ConfigError, DataError, RunError: naming what is wrong and where.
     """
     with Run(config, root=root, own=_own_parts(benchmark, team, models)) as run:
-        finished = run.finished_summary()
-        if finished is not None:
+        if finished := finished_summary(run.folder):
             return finished
         made = models or _models(config)
         opened = [] if models else list({id(model): model for model in vars(made).values()}.values())
@@ -231,7 +230,7 @@ def usage(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFram
     rows = []
     for config in configs:
         with contextlib.closing(Ledger(run_folder(config, root=root) / "calls.sqlite")) as ledger:
-            rows += [{**run_columns(config), **vars(row)} for row in ledger.usage()]
+            rows += [{**run_columns(config), **row} for row in ledger.usage()]
     return pd.DataFrame(rows)
 
 

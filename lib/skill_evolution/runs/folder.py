@@ -97,9 +97,11 @@ class Run:
                 raise RunError(f"{self.folder}: this run is open already, here; waiting would never end") from error
         try:
             self._check_config()
-            self.ledger = _open_ledger(self.folder / "calls.sqlite")
-        except BaseException:
+            self.ledger = Ledger(self.folder / "calls.sqlite")
+        except BaseException as error:
             self._lock.release()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise RunError(f"{self.folder / 'calls.sqlite'}: no usable ledger: {error}; move it away") from error
             raise
         return self
 
@@ -127,10 +129,6 @@ class Run:
         """The folder of an iteration, counted from 1."""
         return self.folder / "iterations" / str(number)
 
-    def finished_summary(self) -> dict[str, Any] | None:
-        """See the function of that name."""
-        return finished_summary(self.folder)
-
 
 def finished_summary(folder: Path) -> dict[str, Any] | None:
     """The summary of a finished run in which nothing failed, else None: failures are tried again."""
@@ -153,13 +151,6 @@ def run_columns(config: Config) -> dict[str, Any]:
         "trained_on": config.trained_on,
         "seed": config.seed,
     }
-
-
-def _open_ledger(path: Path) -> Ledger:
-    try:
-        return Ledger(path)
-    except sqlite3.DatabaseError as error:
-        raise RunError(f"{path}: no usable ledger ({error}): move the folder away") from error
 
 
 def run_folder(config: Config, *, root: Path | None = None, own: str = "") -> Path:

@@ -9,16 +9,16 @@ interpreter, and one broken notebook does not stop the others.
 
 import argparse
 import ast
-import contextlib
 import logging
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 import yaml
@@ -185,7 +185,7 @@ def run_notebooks(
     configs = [_load(name, profile, values.get("overrides", {})) for name, values in assigned.items()]
     team_configs = [config for config in configs if isinstance(config, Config)]  # SAGE needs no server
     models = [model for config in team_configs for model in config.models]
-    with serving(models), _kernels_environment(target.parent):  # one server for all
+    with serving(models), patch.dict(os.environ, _kernels_environment(target.parent)):  # one server for all
         for number, source in enumerate(sources, start=1):
             report(f"[{number}/{len(sources)}] {source.stem} ...")
             outcomes.append(_run(source, target, assigned[source.stem]))
@@ -211,10 +211,9 @@ def _run(source: Path, target: Path, parameters: dict[str, Any]) -> Outcome:
     return Outcome(source.stem, time.monotonic() - started, left, error)
 
 
-@contextlib.contextmanager
-def _kernels_environment(results: Path) -> Iterator[None]:
-    """What kernels that are started meanwhile have to know: this very package, and no progress bars."""
-    own = {
+def _kernels_environment(results: Path) -> dict[str, str]:
+    """What kernels have to know: this very package, and no progress bars."""
+    return {
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SKILL_EVOLUTION_HOME": str(ROOT),
         "SKILL_EVOLUTION_RESULTS": str(results),
@@ -223,13 +222,6 @@ def _kernels_environment(results: Path) -> Iterator[None]:
         "SPYDER_TQDM": "1",
         "TQDM_DISABLE": "1",
     }
-    before = dict(os.environ)
-    os.environ.update(own)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def parse_value(text: str) -> Any:
@@ -254,25 +246,19 @@ def parse_value(text: str) -> Any:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m skill_evolution.runs.notebooks", description="Run notebooks in a batch."
-    )
-    parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="which notebooks, e.g. 01_main_results (all)")
-    parser.add_argument("--profile", default="demo", help="profile to run with (%(default)s)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder above the profile's (%(default)s)")
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="folder of the notebooks (%(default)s)")
-    parser.add_argument("--strip", action="store_true", help="run nothing: clean the committed notebooks' metadata")
-    help_ = "a notebook's parameter or a field of its configuration, and its value in YAML; may be repeated"
-    parser.add_argument(
-        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=help_
-    )
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run or clean notebooks from the command line; return the exit status: 1 if a notebook failed, 2 on bad usage."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(
+        "python -m skill_evolution.runs.notebooks", description="Run notebooks in a batch."
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NOTEBOOK", help="which notebooks, e.g. 01_main_results (all)")
+    add("--profile", default="demo", help="profile to run with (%(default)s)")
+    add("--results", type=Path, default=RESULTS, help="folder above the profile's (%(default)s)")
+    add("--notebooks", type=Path, default=NOTEBOOKS, help="folder of the notebooks (%(default)s)")
+    add("--strip", action="store_true", help="run nothing: clean the committed notebooks' metadata")
+    what = "a notebook's parameter or a field of its configuration, and its value in YAML; may be repeated"
+    add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=what)
     args = parser.parse_args(argv)
     try:
         if args.strip:
