@@ -132,7 +132,7 @@ def test_exit_status_and_where_results_are(tmp_path, monkeypatch, capsys):
     assert f"Results: {tmp_path / 'results' / 'demo'}\n1 of 1 notebooks failed: 00_a\n" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_notebook_ends_with_its_batch(tmp_path, number):
     file = tmp_path / "kernel"
     write_notebook(

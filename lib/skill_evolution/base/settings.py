@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -19,6 +19,9 @@ def check_keys(values: Iterable[str], known: Iterable[str], *, where: str) -> No
             near = difflib.get_close_matches(str(key), names, n=1, cutoff=0.4)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(sorted(names))}"
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
+
+
+S = TypeVar("S", bound="Strict")
 
 
 class Strict(BaseModel):
@@ -42,11 +45,14 @@ class Strict(BaseModel):
         }
 
 
-def readable(error: ValidationError, profile: str) -> str:
-    """What is wrong with a profile's values, a line a fault."""
-    lines = [f"config (profile {profile}):"]
-    for problem in error.errors():
-        place = ".".join(str(part) for part in problem["loc"]) or "config"
-        got = "" if problem["type"] == "value_error" else f" (got {problem.get('input')!r})"
-        lines.append(f"  {place}: {problem['msg'].removeprefix('Value error, ')}{got}")
-    return "\n".join(lines)
+def validated(model: type[S], values: Mapping[str, Any], *, profile: str) -> S:
+    """A profile's values as settings; ConfigError says what is wrong with them, a line a fault."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        lines = [f"config (profile {profile}):"]
+        for problem in error.errors():
+            place = ".".join(str(part) for part in problem["loc"]) or "config"
+            got = "" if problem["type"] == "value_error" else f" (got {problem.get('input')!r})"
+            lines.append(f"  {place}: {problem['msg'].removeprefix('Value error, ')}{got}")
+        raise ConfigError("\n".join(lines)) from error

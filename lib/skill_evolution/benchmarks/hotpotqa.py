@@ -120,7 +120,7 @@ def load_hotpotqa(
     n_train: int,
     n_validation: int,
     n_test: int,
-    category: Category | None = None,
+    category: str | None = None,
 ) -> QuestionSet:
     """Questions from a HotpotQA file: train, validation and test as slices in file order (FACTS A "HotpotQA sizes").
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from skill_evolution.base.profiles import mapping, merged, profile_path, read_profile
-from skill_evolution.base.settings import ConfigError, check_keys, readable
+from skill_evolution.base.settings import ConfigError, check_keys, validated
 from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.grse.settings import Settings
 from skill_evolution.models.config import ModelConfig
@@ -128,7 +128,4 @@ def load_config(profile: str = "demo", **overrides: Any) -> Config:
         name = str({**values, **overrides}.get(key, Config.model_fields[key].default))
         chosen[f"per_{key}"] = name, [*known, name]  # the chosen benchmark may be the user's own
     values = _flat(values, str(path), Config.model_fields, chosen)
-    try:
-        return Config.model_validate(merged(values, overrides, {"profile": path.stem}))
-    except ValidationError as error:
-        raise ConfigError(readable(error, profile)) from error
+    return validated(Config, merged(values, overrides, {"profile": path.stem}), profile=profile)

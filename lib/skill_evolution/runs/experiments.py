@@ -24,7 +24,7 @@ from skill_evolution.models.config import ModelConfig
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.runs.config import Config, load_config
 from skill_evolution.runs.folder import Run, finished_summary, read_jsonl, read_summary, run_columns, run_folder
-from skill_evolution.runs.methods import METHODS, Experiment, make_evolution
+from skill_evolution.runs.methods import METHODS, make_evolution
 from skill_evolution.teams.single import BASELINES, applicable
 from skill_evolution.teams.team import TEAMS, Team
 
@@ -66,12 +66,9 @@ def _recorded(models: Models, ledger: Ledger) -> Models:
     return Models(*(recorded[id(model)] for model in vars(models).values()))
 
 
-def open_evolution(
-    config: Config, *, ledger: Ledger, benchmark: Benchmark | None = None, team: Team | None = None
-) -> Evolution:
+def open_evolution(config: Config, *, ledger: Ledger) -> Evolution:
     """The loop of a config without a run folder, to be taken step by step; calls go through the given ledger."""
-    models = _recorded(_models(config), ledger)
-    return make_evolution(config, benchmark or benchmark_of(config), team or team_of(config), models)
+    return make_evolution(config, benchmark_of(config), team_of(config), _recorded(_models(config), ledger))
 
 
 def _own_parts(benchmark: Benchmark | None, team: Team | None, models: Models | None) -> str:
@@ -115,7 +112,7 @@ async def atrain(
         parts = benchmark or benchmark_of(config), team or team_of(config), _recorded(made, run.ledger)
         try:
             await gather(model.connect() for model in opened)
-            return await METHODS[config.method](Experiment(config, *parts, run))
+            return await METHODS[config.method](run, *parts)
         finally:
             await gather(model.close() for model in opened)
 
