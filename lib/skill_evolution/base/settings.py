@@ -27,7 +27,9 @@ S = TypeVar("S", bound="Strict")
 class Strict(BaseModel):
     """Base of settings: frozen, and unknown keys raise ConfigError."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     @model_validator(mode="before")
     @classmethod

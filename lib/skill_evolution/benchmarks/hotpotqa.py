@@ -6,6 +6,7 @@ Reads the official file (a JSON list), the same records as JSON lines, and the s
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -178,10 +179,7 @@ def hotpot_metrics(question: Question, answer: str, evidence: Sequence[str] = ()
     facts = scoring.hotpot_supporting_facts(evidence, question.evidence)
     joint = scoring.hotpot_joint(scores, facts)
     return {
-        "em": scores.em,
-        "f1": scores.f1,
-        "precision": scores.precision,
-        "recall": scores.recall,
+        **asdict(scores),
         "sp_em": facts.em,
         "sp_f1": facts.f1,
         "joint_em": joint.em,
