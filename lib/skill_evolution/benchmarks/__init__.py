@@ -3,6 +3,7 @@
 The loaders are imported on use, so that importing the package stays cheap.
 """
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from skill_evolution.base import paths
 from skill_evolution.benchmarks.base import DataError, QuestionSet
 
+logger = logging.getLogger(__name__)
 BENCHMARKS = ("hotpotqa", "locomo")
 
 
@@ -36,7 +38,7 @@ def load_benchmark(
 
     Raises:
         FileNotFoundError: there is no such file.
-        DataError: an unknown name or category, a missing or impossible number, or a malformed file.
+        DataError: an unknown name or category, a missing number, or a malformed file.
     """
     if name not in BENCHMARKS:
         raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}; one's own is given to `train`")
@@ -53,4 +55,6 @@ def load_benchmark(
     else:
         from skill_evolution.benchmarks.locomo import load_locomo as load
     questions = load(file, category=category, **sizes)
+    if questions.issues:
+        logger.info("%s: %d faults in the data, see `issues`", file.name, len(questions.issues))
     return replace(questions, source="synthetic") if path is None else questions

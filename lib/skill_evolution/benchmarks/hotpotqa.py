@@ -4,7 +4,6 @@ Reads the official file (a JSON list), the same records as JSON lines, and the s
 `hotpotqa/hotpot_qa` (dicts of lists, `id` for `_id`) as JSON, JSON lines or parquet.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
@@ -16,8 +15,6 @@ from pydantic import AliasChoices, BaseModel, Field, field_validator
 from skill_evolution.benchmarks import scoring
 from skill_evolution.benchmarks.base import SPLITS, DataError, DataIssue, Question, QuestionSet
 from skill_evolution.benchmarks.records import one_line, read_records, validate
-
-logger = logging.getLogger(__name__)
 
 Text = Annotated[str, Field(min_length=1)]
 Category = Literal["bridge", "comparison"]
@@ -138,14 +135,12 @@ def load_hotpotqa(
 
     Raises:
         FileNotFoundError: there is no such file.
-        DataError: an unknown category, a negative number, a malformed record (the text names file, line and key),
+        DataError: an unknown category, a malformed record (the text names file, line and key),
             or too few questions in the file. Records after the last one needed are not looked at.
     """
     path, sizes = Path(path), (n_train, n_validation, n_test)
     if category not in (None, *CATEGORIES):
         raise DataError(f"unknown HotpotQA category {category!r}; known: {', '.join(CATEGORIES)}, or None for both")
-    if min(sizes) < 0:
-        raise DataError(f"n_train, n_validation and n_test must not be negative: {sizes}")
     reader, needed = _Reader(), sum(sizes)
     records = ((where, validate(_Record, raw, where)) for where, raw in read_records(path))
     chosen = islice((r for r in records if category in (None, r[1].type)), needed)
@@ -155,8 +150,6 @@ def load_hotpotqa(
             f"{path} has {len(questions)} questions{f' of category {category!r}' if category else ''}, but "
             f"n_train={n_train}, n_validation={n_validation} and n_test={n_test} need {needed}: set smaller numbers"
         )
-    if reader.issues:
-        logger.info("%s: %d faults in the data, see `issues`", path.name, len(reader.issues))
     left = iter(questions)
     return QuestionSet(
         name="hotpotqa",
