@@ -210,28 +210,21 @@ class RecordedModel:
 
     async def _ask(self, key: CallKey, request: Request) -> Completion:
         future = self._under_way[key.key] = asyncio.get_running_loop().create_future()
+        started, clock = time.time(), time.perf_counter()
         try:
-            completion = await self._made(key, request)
+            completion = await self.model.generate(request)
+            self.ledger.record(key, self.name, request, completion, started)
             future.set_result(completion)
             return completion
         except Exception as error:
+            if isinstance(error, ModelError):
+                self.ledger.record_failure(key.key, self.name, request, error, started, time.perf_counter() - clock)
             future.set_exception(error)
             future.exception()  # read once, so that a failure nobody else waits for isn't warned about
             raise
         finally:
             del self._under_way[key.key]
             future.cancel()  # does nothing where there is a result; nobody must wait for one that won't come
-
-    async def _made(self, key: CallKey, request: Request) -> Completion:
-        started, clock = time.time(), time.perf_counter()
-        try:
-            completion = await self.model.generate(request)
-        except ModelError as error:
-            latency = time.perf_counter() - clock
-            self.ledger.record_failure(key.key, self.model.name, request, error, started, latency)
-            raise
-        self.ledger.record(key, self.model.name, request, completion, started)
-        return completion
 
     async def close(self) -> None:
         """Close the model that is asked; the ledger stays open."""
