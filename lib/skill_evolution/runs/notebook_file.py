@@ -1,5 +1,6 @@
 """One notebook file: run through papermill, and cleaned of what differs from run to run."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from nbconvert import HTMLExporter
 from nbstripout import strip_output
 from traitlets import default
 
+logging.getLogger("papermill").setLevel(logging.WARNING)  # the batch says itself what it runs
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 RUN_DEPENDENT = [
     "metadata.papermill",
