@@ -6,9 +6,9 @@ simulated: a whole run of the demo profile (GRSE on HotpotQA and on LoCoMo, run 
 between the ends of two calls is the later call's own time: parsing and checking the earlier reply, aggregation,
 files and the gate where they fall in between, building the prompt, the ledger. The reader's time is taken off.
 
-server: 1,000 rollouts of two turns against tests/stub_server.py in a process of its own, 500 ms a call, 64 calls at
-once. Ideal: the 2,000 calls in whole waves of 64, 32 x 0.5 s = 16 s. Second turns wait behind the first turns that are
-queued already, so every wave but the last is full, and the two turns cost no wave of their own.
+server: 1,000 rollouts of two turns against tests/helpers/stub_server.py in a process of its own, 500 ms a call, 64
+calls at once. Ideal: the 2,000 calls in whole waves of 64, 32 x 0.5 s = 16 s. Second turns wait behind the first turns
+that are queued already, so every wave but the last is full, and the two turns cost no wave of their own.
 The wall time needs an idle machine: client and stub fill a good part of two cores in bursts.
 
 importing: what `import skill_evolution.runs.experiments` takes beside the interpreter's start, the quickest of five.
@@ -146,7 +146,7 @@ def _verdict(kept: bool) -> str:
 @contextmanager
 def _stub() -> Iterator[str]:
     """The URL of a stub server in a process of its own."""
-    command = [sys.executable, str(paths.ROOT / "tests" / "stub_server.py"), "--delay", str(DELAY)]
+    command = [sys.executable, str(paths.ROOT / "tests" / "helpers" / "stub_server.py"), "--delay", str(DELAY)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

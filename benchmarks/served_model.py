@@ -99,7 +99,7 @@ async def throughput(config: Config) -> bool:
 
 
 async def _straight(config: Config, requests: Sequence[Request]) -> float:
-    bodies = [request_body(r, model=config.actor.model, extra={}, send_schema=True) for r in requests]
+    bodies = [request_body(r, model=config.actor.model, extra={}) for r in requests]
     began = time.perf_counter()
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(900)) as session:
 

@@ -1,6 +1,8 @@
 """The command line: flags from the config's fields, errors as one message, statuses."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +120,7 @@ def test_what_is_no_flag_at_all_is_refused(arguments: list[str], capsys: pytest.
         (["train", "--group-size", "0"], "group_size"),
         (["train", "--seed", "x"], "seed"),
         (["train", "--method", "gsre"], "'grse', 'maskills', 'empty', 'direct'"),
-        (["train", "--profile", "dmo"], "there are cpu, cpu_rules, demo"),
+        (["train", "--profile", "dmo"], "there are cpu, cpu_rules, defaults, demo"),
         (["train", "--data-path", "nowhere.json"], "nowhere.json"),
         (["tain"], "did you mean 'train'"),
         (["data", "hotpot"], "did you mean 'hotpotqa'"),
@@ -173,3 +175,12 @@ def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFix
 def test_flags_are_checked_before_anything_is_parsed() -> None:
     with pytest.raises(ConfigError, match="--sed"):
         cli.config_flags(["--help", "--sed", "1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"), [(["--help"], 0, "train      run one"), (["tain"], 2, "'train'")]
+)
+def test_the_module_is_a_program(arguments: list[str], status: int, said: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "skill_evolution.cli", *arguments], capture_output=True, text=True)
+    assert done.returncode == status
+    assert said in done.stdout + done.stderr

@@ -12,7 +12,6 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -38,7 +37,9 @@ def config_flags(arguments: list[str]) -> dict[str, Any]:
     """
     from pydantic_settings import BaseSettings, CliSettingsSource, SettingsConfigDict
 
-    _check_flags(arguments)
+    # argparse alone would not name the nearest flag
+    given = [argument.split("=", 1)[0] for argument in arguments if argument.startswith("--")]
+    check_keys(given, ["--help", *_flags(Config, "--")], where="skill-evolution train")
 
     class Flags(Config, BaseSettings):
         """Run one method on one benchmark and print its summary.
@@ -48,21 +49,8 @@ def config_flags(arguments: list[str]) -> dict[str, Any]:
 
         model_config = SettingsConfigDict(extra="forbid")
 
-    source = CliSettingsSource(
-        Flags,
-        cli_prog_name="skill-evolution train",
-        cli_parse_args=arguments,
-        cli_kebab_case=True,
-        cli_parse_none_str="null",
-        cli_avoid_json=True,
-    )
-    return source()
-
-
-def _check_flags(arguments: list[str]) -> None:
-    """ConfigError for a flag that there isn't; argparse alone would not name the nearest one."""
-    given = [argument.split("=", 1)[0] for argument in arguments if argument.startswith("--")]
-    check_keys(given, ["--help", *_flags(Config, "--")], where="skill-evolution train")
+    how: dict[str, Any] = {"cli_kebab_case": True, "cli_parse_none_str": "null", "cli_avoid_json": True}
+    return CliSettingsSource(Flags, cli_prog_name="skill-evolution train", cli_parse_args=arguments, **how)()
 
 
 def _flags(model: type[BaseModel], prefix: str) -> Iterator[str]:
@@ -89,18 +77,17 @@ def train_command(arguments: list[str]) -> int:
 
 
 def data_command(arguments: list[str]) -> int:
-    """`skill-evolution data`: fetches what is named, into `data/download/` unless told otherwise."""
+    """`skill-evolution data`: fetches what is named into `data/download/`."""
     from skill_evolution.benchmarks.download import SOURCES, DownloadError, fetch
 
     parser = argparse.ArgumentParser("skill-evolution data", description=COMMANDS["data"])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SOURCES)}; all of them by default")
-    parser.add_argument("--folder", type=Path, default=paths.DATA / "download", help="where to put the files")
     options = parser.parse_args(arguments)
     check_keys(options.names, SOURCES, where="data")
     status = 0
     for name in SOURCES if not options.names else options.names:
         try:
-            sys.stdout.write(f"{name}: {fetch(name, options.folder)}\n")
+            sys.stdout.write(f"{name}: {fetch(name, paths.DATA / 'download')}\n")
         except DownloadError as error:
             sys.stderr.write(f"{name}: {error}\n")
             status = 1
@@ -126,18 +113,10 @@ def serve_command(arguments: list[str]) -> int:
     return 0
 
 
-def notebooks_command(arguments: list[str]) -> int:
-    """`skill-evolution notebooks`: see `skill_evolution.runs.notebooks`."""
-    from skill_evolution.runs.notebooks import main as run
-
-    return run(arguments)
-
-
 def main(argv: list[str] | None = None) -> int:
     """The console script; returns the exit status. Errors about input are one message, not a traceback."""
     arguments = sys.argv[1:] if argv is None else argv
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    handlers = {"train": train_command, "data": data_command, "serve": serve_command, "notebooks": notebooks_command}
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.write(f"{__doc__}\n" + "".join(f"  {name:10} {text}\n" for name, text in COMMANDS.items()))
         return 0
@@ -147,8 +126,17 @@ def main(argv: list[str] | None = None) -> int:
     from skill_evolution.skills import LibraryError
 
     try:
-        check_keys(arguments[:1], handlers, where="skill-evolution")
-        return handlers[arguments[0]](arguments[1:])
+        check_keys(arguments[:1], COMMANDS, where="skill-evolution")
+        match arguments[0]:
+            case "train":
+                return train_command(arguments[1:])
+            case "data":
+                return data_command(arguments[1:])
+            case "serve":
+                return serve_command(arguments[1:])
+        from skill_evolution.runs.notebooks import main as run_batch
+
+        return run_batch(arguments[1:])
     except (ConfigError, DataError, RunError, LibraryError, ServeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

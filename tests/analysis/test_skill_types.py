@@ -9,7 +9,6 @@ from toy import caller, skill
 
 from skill_evolution.analysis import skill_types
 from skill_evolution.models.base import ModelError
-from skill_evolution.models.prompting import prompt_hashes
 from skill_evolution.models.replies import Rejection
 from skill_evolution.runs.config import load_config
 from skill_evolution.runs.folder import run_folder
@@ -103,8 +102,3 @@ def test_counts_have_every_type_and_keep_the_uncoded_apart():
     assert table.loc["abstention", "GRSE, reported"] == "18 % (Gemma-4-31B-it)"
     assert table.loc["abstention", "MASkills, reported"] == "5 % (Gemma-4-31B-it)"
     assert table.loc[skill_types.UNCODED, "grse"] == "1"
-
-
-def test_prompts_of_analyses_decide_no_run():
-    assert not [name for name in prompt_hashes() if name.startswith("analysis/")]
-    assert "grse/critic/group.md.j2" in prompt_hashes()

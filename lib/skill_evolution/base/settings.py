@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -21,10 +21,15 @@ def check_keys(values: Iterable[str], known: Iterable[str], *, where: str) -> No
             raise ConfigError(f"{where}: unknown key {key!r}{hint}")
 
 
+S = TypeVar("S", bound="Strict")
+
+
 class Strict(BaseModel):
     """Base of settings: frozen, and unknown keys raise ConfigError."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -42,11 +47,14 @@ class Strict(BaseModel):
         }
 
 
-def readable(error: ValidationError, profile: str) -> str:
-    """What is wrong with a profile's values, a line a fault."""
-    lines = [f"config (profile {profile}):"]
-    for problem in error.errors():
-        place = ".".join(str(part) for part in problem["loc"]) or "config"
-        got = "" if problem["type"] == "value_error" else f" (got {problem.get('input')!r})"
-        lines.append(f"  {place}: {problem['msg'].removeprefix('Value error, ')}{got}")
-    return "\n".join(lines)
+def validated(model: type[S], values: Mapping[str, Any], *, profile: str) -> S:
+    """A profile's values as settings; ConfigError says what is wrong with them, a line a fault."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        lines = [f"config (profile {profile}):"]
+        for problem in error.errors():
+            place = ".".join(str(part) for part in problem["loc"]) or "config"
+            got = "" if problem["type"] == "value_error" else f" (got {problem.get('input')!r})"
+            lines.append(f"  {place}: {problem['msg'].removeprefix('Value error, ')}{got}")
+        raise ConfigError("\n".join(lines)) from error

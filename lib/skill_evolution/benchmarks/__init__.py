@@ -3,6 +3,7 @@
 The loaders are imported on use, so that importing the package stays cheap.
 """
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from skill_evolution.base import paths
 from skill_evolution.benchmarks.base import DataError, QuestionSet
 
+logger = logging.getLogger(__name__)
 BENCHMARKS = ("hotpotqa", "locomo")
 
 
@@ -36,26 +38,23 @@ def load_benchmark(
 
     Raises:
         FileNotFoundError: there is no such file.
-        DataError: an unknown name or category, a missing or impossible number, or a malformed file.
+        DataError: an unknown name or category, a missing number, or a malformed file.
     """
     if name not in BENCHMARKS:
         raise DataError(f"unknown benchmark {name!r}; known: {', '.join(BENCHMARKS)}; one's own is given to `train`")
     file = paths.DEMO_DATA / f"{name}.json" if path is None else Path(path)
-    sizes = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
+    sizes: dict[str, Any] = {"n_train": n_train, "n_validation": n_validation, "n_test": n_test}
     category = None if category == "all" else category
-    questions = _hotpotqa(file, category, sizes) if name == "hotpotqa" else _locomo(file, category, sizes)
+    if name == "hotpotqa":
+        from skill_evolution.benchmarks.hotpotqa import load_hotpotqa as load
+
+        if missing := [key for key, size in sizes.items() if size is None]:
+            raise DataError(
+                f"set {', '.join(missing)}: HotpotQA's file has no splits (the paper's profile: 500/200/800)"
+            )
+    else:
+        from skill_evolution.benchmarks.locomo import load_locomo as load
+    questions = load(file, category=category, **sizes)
+    if questions.issues:
+        logger.info("%s: %d faults in the data, see `issues`", file.name, len(questions.issues))
     return replace(questions, source="synthetic") if path is None else questions
-
-
-def _hotpotqa(file: Path, category: Any, sizes: dict[str, Any]) -> QuestionSet:
-    from skill_evolution.benchmarks.hotpotqa import load_hotpotqa
-
-    if missing := [key for key, size in sizes.items() if size is None]:
-        raise DataError(f"set {', '.join(missing)}: HotpotQA's file has no splits (the paper's profile: 500/200/800)")
-    return load_hotpotqa(file, category=category, **sizes)
-
-
-def _locomo(file: Path, category: str | None, sizes: dict[str, Any]) -> QuestionSet:
-    from skill_evolution.benchmarks.locomo import load_locomo
-
-    return load_locomo(file, category=category, **sizes)

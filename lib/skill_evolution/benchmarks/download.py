@@ -3,14 +3,11 @@
 import hashlib
 import http.client
 import logging
-import os
 import shutil
 import tempfile
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-
-from skill_evolution.benchmarks.base import DataError
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +56,9 @@ def fetch(name: str, folder: Path | str) -> Path:
         The path to give to `load_benchmark`.
 
     Raises:
-        DataError: unknown name.
+        KeyError: unknown name.
         DownloadError: no network, or the file there or the one received has another checksum.
     """
-    if name not in SOURCES:
-        raise DataError(f"unknown benchmark file {name!r}; known: {', '.join(SOURCES)}")
     source, path = SOURCES[name], Path(folder) / SOURCES[name].filename
     logger.warning("%s is under %s", source.filename, source.licence)
     if path.exists():
@@ -74,32 +69,22 @@ def fetch(name: str, folder: Path | str) -> Path:
             )
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    _download(name, source, path)
-    return path
-
-
-def _download(name: str, source: Source, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as folder:
-        partial = Path(folder) / source.filename
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".download-") as temporary:
+        partial = Path(temporary) / source.filename
         try:
             with urllib.request.urlopen(source.url, timeout=_TIMEOUT) as reply, partial.open("wb") as file:
                 shutil.copyfileobj(reply, file)
+            if (found := _sha256(partial)) != source.sha256:
+                size = partial.stat().st_size
+                raise OSError(f"{size} bytes came, with the SHA-256 {found}, not {source.sha256}")
         except (OSError, http.client.HTTPException) as error:
-            raise DownloadError(f"{source.url} can't be had ({error}). {_by_hand(name, source, path)}") from error
-        if (found := _sha256(partial)) != source.sha256:
             raise DownloadError(
-                f"what {source.url} sent ({partial.stat().st_size} bytes) has the SHA-256 {found}, "
-                f"not {source.sha256}. {_by_hand(name, source, path)}"
-            )
-        os.replace(partial, path)
-
-
-def _by_hand(name: str, source: Source, path: Path) -> str:
-    return (
-        f"By hand: fetch {source.url} on a machine with a network, put the file at {path} and run this again, "
-        f"or give its path as the path of the benchmark {name!r}. Without a path the bundled synthetic questions are "
-        "used."
-    )
+                f"{source.url} can't be had ({error}). By hand: fetch it on a machine with a network, put the file at "
+                f"{path} and run this again, or give its path as the path of the benchmark {name!r}. Without a path "
+                "the bundled synthetic questions are used."
+            ) from error
+        partial.replace(path)
+    return path
 
 
 def _sha256(path: Path) -> str:

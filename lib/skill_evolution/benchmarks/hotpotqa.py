@@ -4,8 +4,8 @@ Reads the official file (a JSON list), the same records as JSON lines, and the s
 `hotpotqa/hotpot_qa` (dicts of lists, `id` for `_id`) as JSON, JSON lines or parquet.
 """
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -15,8 +15,6 @@ from pydantic import AliasChoices, BaseModel, Field, field_validator
 from skill_evolution.benchmarks import scoring
 from skill_evolution.benchmarks.base import SPLITS, DataError, DataIssue, Question, QuestionSet
 from skill_evolution.benchmarks.records import one_line, read_records, validate
-
-logger = logging.getLogger(__name__)
 
 Text = Annotated[str, Field(min_length=1)]
 Category = Literal["bridge", "comparison"]
@@ -40,7 +38,6 @@ class _Record(BaseModel):
     question: Text
     answer: Text
     type: Category
-    level: str
     supporting_facts: list[tuple[str, int]]
     context: list[tuple[Text, list[str]]]
 
@@ -115,22 +112,13 @@ class _Reader:
                 self.issues.append(DataIssue(where, problem, "reported"))
 
 
-def _selected(path: Path, level: str | None, category: str | None) -> Iterator[tuple[str, _Record]]:
-    for where, raw in read_records(path):
-        record = validate(_Record, raw, where)
-        if (level is None or record.level == level) and (category is None or record.type == category):
-            yield where, record
-
-
 def load_hotpotqa(
     path: Path | str,
     *,
     n_train: int,
     n_validation: int,
     n_test: int,
-    offset: int = 0,
-    level: Literal["easy", "medium", "hard"] | None = None,
-    category: Category | None = None,
+    category: str | None = None,
 ) -> QuestionSet:
     """Questions from a HotpotQA file: train, validation and test as slices in file order (FACTS A "HotpotQA sizes").
 
@@ -139,8 +127,6 @@ def load_hotpotqa(
         n_train: number of training questions; the paper's profile takes 500, 200 and 800.
         n_validation: number of validation questions.
         n_test: number of test questions.
-        offset: questions to skip at the start, counted after `level` and `category`.
-        level: only questions of this level; the dev file is all "hard". None takes every level.
         category: only questions of this type. None takes both.
 
     Returns:
@@ -149,26 +135,22 @@ def load_hotpotqa(
 
     Raises:
         FileNotFoundError: there is no such file.
-        DataError: an unknown category, a negative number, a malformed record (the text names file, line and key),
+        DataError: an unknown category, a malformed record (the text names file, line and key),
             or too few questions in the file. Records after the last one needed are not looked at.
     """
     path, sizes = Path(path), (n_train, n_validation, n_test)
     if category not in (None, *CATEGORIES):
         raise DataError(f"unknown HotpotQA category {category!r}; known: {', '.join(CATEGORIES)}, or None for both")
-    if min(*sizes, offset) < 0:
-        raise DataError(f"n_train, n_validation, n_test and offset must not be negative: {sizes}, {offset}")
-    reader, needed = _Reader(), offset + sum(sizes)
-    records = islice(_selected(path, level, category), needed)
-    questions = [reader.question(where, record) for where, record in records]
+    reader, needed = _Reader(), sum(sizes)
+    records = ((where, validate(_Record, raw, where)) for where, raw in read_records(path))
+    chosen = islice((r for r in records if category in (None, r[1].type)), needed)
+    questions = [reader.question(where, record) for where, record in chosen]
     if len(questions) < needed:
-        chosen = ", ".join(f"{k} {v!r}" for k, v in (("level", level), ("category", category)) if v)
         raise DataError(
-            f"{path} has {len(questions)} questions{f' of {chosen}' if chosen else ''}, but n_train={n_train}, "
-            f"n_validation={n_validation}, n_test={n_test} and offset={offset} need {needed}: set smaller numbers"
+            f"{path} has {len(questions)} questions{f' of category {category!r}' if category else ''}, but "
+            f"n_train={n_train}, n_validation={n_validation} and n_test={n_test} need {needed}: set smaller numbers"
         )
-    if reader.issues:
-        logger.info("%s: %d faults in the data, see `issues`", path.name, len(reader.issues))
-    left = iter(questions[offset:])
+    left = iter(questions)
     return QuestionSet(
         name="hotpotqa",
         splits={split: tuple(islice(left, size)) for split, size in zip(SPLITS, sizes, strict=True)},
@@ -190,10 +172,7 @@ def hotpot_metrics(question: Question, answer: str, evidence: Sequence[str] = ()
     facts = scoring.hotpot_supporting_facts(evidence, question.evidence)
     joint = scoring.hotpot_joint(scores, facts)
     return {
-        "em": scores.em,
-        "f1": scores.f1,
-        "precision": scores.precision,
-        "recall": scores.recall,
+        **asdict(scores),
         "sp_em": facts.em,
         "sp_f1": facts.f1,
         "joint_em": joint.em,

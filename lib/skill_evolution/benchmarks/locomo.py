@@ -4,7 +4,6 @@ The published file has faults (malformed and dangling evidence ids, numbers as a
 duplicate questions, category 5 without answers); each is repaired or reported as a DataIssue.
 """
 
-import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +15,6 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_valid
 from skill_evolution.benchmarks import scoring
 from skill_evolution.benchmarks.base import SPLITS, DataError, DataIssue, Question, QuestionSet, Split
 from skill_evolution.benchmarks.records import one_line, read_records, validate
-
-logger = logging.getLogger(__name__)
 
 CATEGORIES = tuple(name for number, name in scoring.LOCOMO_CATEGORIES.items() if number != 5)
 _CONVERSATIONS: dict[Split, tuple[int, ...]] = {
@@ -215,17 +212,13 @@ def load_locomo(
 
     Raises:
         FileNotFoundError: there is no such file.
-        DataError: an unknown category, a negative limit, or a malformed file; the text names record and key.
+        DataError: an unknown category, or a malformed file; the text names record and key.
     """
     if category is not None and category not in CATEGORIES:
         raise DataError(f"unknown LoCoMo category {category!r}; known: {', '.join(CATEGORIES)}, or None for all")
     limits: Mapping[Split, int | None] = {"train": n_train, "validation": n_validation, "test": n_test}
-    if any(limit is not None and limit < 0 for limit in limits.values()):
-        raise DataError(f"n_train, n_validation and n_test must not be negative: {dict(limits)}")
     path = Path(path)
     splits, issues = _read(path)
-    if issues:
-        logger.info("%s: %d faults in the data, see `issues`", path.name, len(issues))
     return QuestionSet(
         name="locomo",
         splits={

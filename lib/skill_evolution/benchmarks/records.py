@@ -26,46 +26,36 @@ def read_records(path: Path) -> Iterator[tuple[str, Any]]:
     if not path.is_file():
         raise FileNotFoundError(f"no data file at {path}")
     if path.suffix == ".parquet":
-        yield from _parquet(path)
+        from pyarrow import parquet
+
+        yield from _numbered(path, parquet.read_table(path).to_pylist())
         return
     with path.open(encoding="utf-8-sig") as file:
         start = file.read(4096).lstrip()[:1]
-    yield from _json_list(path) if start == "[" else _json_lines(path)
-
-
-def _json_list(path: Path) -> Iterator[tuple[str, Any]]:
+    if start != "[":
+        yield from _json_lines(path)
+        return
     try:
         records = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise DataError(f"{path.name} starts like a JSON list but isn't one: {error}") from error
-    for number, record in enumerate(records, 1):
-        yield f"{path.name}, record {number}", record
+    yield from _numbered(path, records)
+
+
+def _numbered(path: Path, records: list[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{path.name}, record {number}", record) for number, record in enumerate(records, 1))
 
 
 def _json_lines(path: Path) -> Iterator[tuple[str, Any]]:
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
             where = f"{path.name}, line {number}"
             try:
-                record = json.loads(line)
+                if line.strip():
+                    yield where, json.loads(line)
             except ValueError as error:
                 expected = "expected a JSON list, or JSON lines with one object a line"
                 raise DataError(f"{where}: not JSON ({error}); {expected}") from error
-            yield where, record
-
-
-def _parquet(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        from pyarrow import parquet  # type: ignore[import-not-found]
-    except ImportError as error:
-        raise ImportError(f"reading {path.name} needs the package pyarrow; or give the file as JSON lines") from error
-    number = 0
-    for batch in parquet.ParquetFile(path).iter_batches():
-        for record in batch.to_pylist():
-            number += 1
-            yield f"{path.name}, record {number}", record
 
 
 def validate(model: type[Model], record: Any, where: str) -> Model:

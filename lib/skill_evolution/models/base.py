@@ -57,8 +57,8 @@ class Request:
 class Completion:
     """A model's reply. Token counts are the model's own; `cached_tokens` is None where it doesn't tell.
 
-    `finish_reason` "length" marks a reply that was cut at `max_tokens`. `reasoning` is kept apart from `text`.
-    `latency` is in seconds.
+    Texts are whole Unicode, without halves of a surrogate pair, so that they can be stored. `finish_reason`
+    "length" marks a reply that was cut at `max_tokens`. `reasoning` is kept apart from `text`. `latency` is in seconds.
     """
 
     text: str

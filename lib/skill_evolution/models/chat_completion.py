@@ -1,13 +1,16 @@
 """The chat completion format of OpenAI-compatible servers: a Request as its body, a body as a Completion."""
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
 
 from skill_evolution.models.base import Completion, Request
 from skill_evolution.models.retry import AttemptError, excerpt
+
+M = TypeVar("M", bound=BaseModel)
 
 # A block of thinking in the text. Where it isn't closed, all the rest is thinking; where a chat template has put the
 # opening tag into the prompt, the text begins in the middle of one.
@@ -18,12 +21,47 @@ UNOPENED = re.compile(r"\A((?:(?!<think>).)*?)</think>", re.DOTALL)
 BROKEN_OFF = ("abort", "error", "content_filter")
 
 
+class _Message(BaseModel):
+    content: str | None
+    reasoning: object = None
+    reasoning_content: object = None  # vLLM's name for it before
+
+
+class _Choice(BaseModel):
+    message: _Message
+    finish_reason: object = None
+
+
+class _Details(BaseModel):
+    cached_tokens: int | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+class _Reply(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage | None = None
+
+
+class _Model(BaseModel):
+    id: str
+    max_model_len: int | None = None  # vLLM's; others don't tell
+
+
+class _Models(BaseModel):
+    data: list[_Model]
+
+
 def seed_of(sample_id: str) -> int:
     """The seed of a sample, 31 bits (some servers take a signed 32-bit integer)."""
     return int.from_bytes(hashlib.sha256(sample_id.encode()).digest()[:4], "big") >> 1
 
 
-def request_body(request: Request, *, model: str, extra: Mapping[str, Any], send_schema: bool) -> dict[str, Any]:
+def request_body(request: Request, *, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     """The body of POST /chat/completions.
 
     What the sampling leaves open isn't sent; a greedy request needs no seed. Fields of `extra` come last and win,
@@ -38,7 +76,7 @@ def request_body(request: Request, *, model: str, extra: Mapping[str, Any], send
         "top_p": sampling.top_p,
         "seed": None if sampling.greedy else seed_of(request.sample_id),
     }
-    if request.schema is not None and send_schema:
+    if request.schema is not None:
         json_schema = {"name": "reply", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     return {key: value for key, value in {**body, **extra}.items() if value is not None}
@@ -54,27 +92,22 @@ def parse_completion(content: bytes, latency: float) -> Completion:
     Raises:
         AttemptError: The body is no chat completion, or one without an answer; another attempt may give one.
     """
-    reply = parse_json(content)
-    match reply:
-        case {"choices": [{"message": {**message}} as choice, *_]}:
-            pass
-        case {"choices": []}:
-            raise _unusable("choices is empty", content)
-        case _:
-            raise _unusable("it is no chat completion: it has no choices with a message", content)
-    if choice.get("finish_reason") in BROKEN_OFF:
-        raise _unusable(f"finish_reason is {choice['finish_reason']!r}", content)
-    text, thinking = split_reasoning(_answer(message, content))
-    # vLLM calls the field "reasoning" now and called it "reasoning_content" before.
-    parts = [_text(message.get("reasoning")) or _text(message.get("reasoning_content")), thinking]
-    usage = _mapping(reply.get("usage"))
+    reply = _parsed(_Reply, content, "chat completion")
+    choice, usage = reply.choices[0], reply.usage or _Usage()
+    message = choice.message
+    given = next((r for r in (message.reasoning, message.reasoning_content) if r and isinstance(r, str)), "")
+    if choice.finish_reason in BROKEN_OFF:
+        raise _unusable(f"finish_reason is {choice.finish_reason!r}", content)
+    if message.content is None and not given:
+        raise _unusable("the message's content is null", content)
+    text, thinking = split_reasoning(message.content or "")
     return Completion(
         text=text,
-        finish_reason="length" if choice.get("finish_reason") == "length" else "stop",
-        prompt_tokens=_count(usage.get("prompt_tokens")) or 0,
-        completion_tokens=_count(usage.get("completion_tokens")) or 0,
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        reasoning="\n".join(part for part in parts if part) or None,
+        finish_reason="length" if choice.finish_reason == "length" else "stop",
+        prompt_tokens=usage.prompt_tokens or 0,
+        completion_tokens=usage.completion_tokens or 0,
+        cached_tokens=usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens,
+        reasoning="\n".join(part for part in (given, thinking) if part) or None,
         latency=latency,
     )
 
@@ -99,56 +132,16 @@ def served_models(content: bytes) -> dict[str, int | None]:
     Raises:
         AttemptError: The body is no list of models.
     """
-    match parse_json(content):
-        case {"data": [*entries]} if all(isinstance(_mapping(entry).get("id"), str) for entry in entries):
-            return {entry["id"]: _count(entry.get("max_model_len")) for entry in entries}
-        case _:
-            raise _unusable("it is no list of models", content)
+    return {model.id: model.max_model_len for model in _parsed(_Models, content, "list of models").data}
 
 
-def parse_json(content: bytes) -> Any:
-    """A body as JSON.
-
-    Raises:
-        AttemptError: It is not UTF-8 or not JSON; another attempt may bring it whole.
-    """
+def _parsed(form: type[M], content: bytes, what: str) -> M:
     try:
-        return json.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise _unusable(f"it is not JSON in UTF-8 ({error})", content) from None
-
-
-def _answer(message: dict[str, Any], content: bytes) -> str:
-    """The message's text; "" where all that there is is reasoning."""
-    text = message.get("content")
-    if text is None and (_text(message.get("reasoning")) or _text(message.get("reasoning_content"))):
-        return ""
-    if not isinstance(text, str):
-        raise _unusable(f"the message's content is {'null' if text is None else type(text).__name__}", content)
-    if not _encodable(text):
-        raise _unusable("the message's content holds half of a surrogate pair", content)
-    return text
-
-
-def _encodable(text: str) -> bool:
-    """Whether the text can be stored: JSON may escape half a character, which no UTF-8 file takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) else None
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+        return form.model_validate_json(content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        raise _unusable(f"it is no {what}: {f'{place}: ' if place else ''}{fault['msg']}", content) from None
 
 
 def _unusable(why: str, content: bytes) -> AttemptError:

@@ -9,8 +9,7 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +33,9 @@ _INSERT_CALL = (
     "prompt_tokens, completion_tokens, cached_tokens, latency, started) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 )
 _USAGE = """
-SELECT substr(sample_id, 1, instr(sample_id || '/', '/') - 1), purpose, model, sum(done), sum(prompt_tokens),
-    sum(cached_tokens), sum(completion_tokens), sum(latency), sum(cut), sum(1 - done)
+SELECT substr(sample_id, 1, instr(sample_id || '/', '/') - 1) AS stage, purpose, model, sum(done) AS calls,
+    sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+    sum(completion_tokens) AS completion_tokens, sum(latency) AS latency, sum(cut) AS cut, sum(1 - done) AS failures
 FROM (
     SELECT sample_id, purpose, model, 1 AS done, prompt_tokens, cached_tokens, completion_tokens, latency,
         finish_reason = 'length' AS cut
@@ -58,51 +58,14 @@ class Timing(NamedTuple):
     completion_tokens: int
 
 
-@dataclass(frozen=True)
-class Usage:
-    """What calls cost. Tokens are counts, `latency` is the sum over calls in seconds, `cut` counts replies cut off.
-
-    `cached_tokens` is None where no server told. `failures` counts attempts that gave no completion.
-    """
-
-    stage: str
-    purpose: str
-    model: str
-    calls: int
-    prompt_tokens: int
-    cached_tokens: int | None
-    completion_tokens: int
-    latency: float
-    cut: int
-    failures: int
-
-
-def _sha256(text: str) -> str:
-    # surrogatepass: a reply may hold lone surrogates and must still have a key.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 @lru_cache(maxsize=4096)
 def _text_hash(text: str) -> str:
-    return _sha256(text)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
 def _sampling(sampling: Sampling) -> str:
     return json.dumps(sampling.model_dump(), sort_keys=True)
-
-
-def _stored(text: str) -> str | bytes:
-    """A text as SQLite takes it: as bytes if it has lone surrogates, so that the replay is what was recorded."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def _restored(value: str | bytes) -> str:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 @dataclass(frozen=True)
@@ -123,7 +86,7 @@ def call_key(model_name: str, request: Request) -> CallKey:
     sampling = _sampling(request.sampling)  # pyright: ignore[reportArgumentType]: it is frozen
     schema = None if request.schema is None else json.dumps(request.schema, sort_keys=True)
     parts = json.dumps([model_name, messages, sampling, schema, request.sample_id])
-    return CallKey(_sha256(parts), texts, messages, sampling, schema)
+    return CallKey(hashlib.sha256(parts.encode()).hexdigest(), texts, messages, sampling, schema)
 
 
 class Ledger:
@@ -145,15 +108,7 @@ class Ledger:
             "FROM calls WHERE key = ? ORDER BY id LIMIT 1",
             (key,),
         ).fetchone()
-        if row is None:
-            return None
-        completion = Completion(*row)
-        reasoning = completion.reasoning
-        return replace(
-            completion,
-            text=_restored(completion.text),
-            reasoning=None if reasoning is None else _restored(reasoning),
-        )
+        return Completion(*row) if row else None
 
     def record(self, key: CallKey, model: str, request: Request, completion: Completion, started: float) -> None:
         """Commit a completed call. `started` is in seconds since the epoch."""
@@ -161,16 +116,13 @@ class Ledger:
         execute = self._database.execute
         with self._database:  # commits, or rolls back where a row is refused
             execute("BEGIN")
-            self._database.executemany(
-                "INSERT OR IGNORE INTO texts VALUES (?, ?)", [(h, _stored(t)) for h, t in (*key.texts, *schema_row)]
-            )
+            self._database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?)", [*key.texts, *schema_row])
             execute(
                 _INSERT_CALL,
                 (key.key, model, request.purpose, request.sample_id, key.messages, key.sampling,
-                 schema_row[0][0] if schema_row else None, _stored(completion.text),
-                 None if completion.reasoning is None else _stored(completion.reasoning), completion.finish_reason,
-                 completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens, completion.latency,
-                 started),
+                 schema_row[0][0] if schema_row else None, completion.text, completion.reasoning,
+                 completion.finish_reason, completion.prompt_tokens, completion.completion_tokens,
+                 completion.cached_tokens, completion.latency, started),
             )  # fmt: skip
 
     def record_failure(
@@ -179,12 +131,18 @@ class Ledger:
         """Note a call that gave no completion; it is made again on resume."""
         self._database.execute(
             "INSERT INTO failures (key, model, purpose, sample_id, error, latency, started) VALUES (?,?,?,?,?,?,?)",
-            (key, model, request.purpose, request.sample_id, _stored(str(error)), latency, started),
+            (key, model, request.purpose, request.sample_id, str(error), latency, started),
         )
 
-    def usage(self) -> list[Usage]:
-        """Calls, tokens, latency and failures by stage (the first part of a sample_id), purpose and model."""
-        return [Usage(*row) for row in self._database.execute(_USAGE)]
+    def usage(self) -> list[dict[str, Any]]:
+        """What calls cost, a row a stage (the first part of a sample_id), purpose and model.
+
+        Tokens are counts, `latency` is the sum over calls in seconds, `cut` counts replies cut off. `cached_tokens` is
+        None where no server told. `failures` counts attempts that gave no completion.
+        """
+        rows = self._database.execute(_USAGE)
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def timeline(self) -> list[Timing]:
         """Every completed call in the order in which they were recorded; the stage is as in `usage`."""
@@ -197,10 +155,8 @@ class Ledger:
         row = self._database.execute(query, (sample_id,)).fetchone()
         if row is None:
             raise KeyError(f"no call with sample_id {sample_id!r} in {self.path}")
-        return [Message(role, self._text(digest)) for role, digest in json.loads(row[0])]
-
-    def _text(self, digest: str) -> str:
-        return _restored(self._database.execute("SELECT text FROM texts WHERE hash = ?", (digest,)).fetchone()[0])
+        texts = dict(self._database.execute("SELECT * FROM texts WHERE instr(?, hash)", row))
+        return [Message(role, texts[digest]) for role, digest in json.loads(row[0])]
 
     def count(self, table: str = "calls", *, distinct: bool = False) -> int:
         """Rows of "calls" or "failures"; with `distinct`, different keys among them."""
@@ -212,12 +168,6 @@ class Ledger:
     def close(self) -> None:
         """Close the file; it can't be used afterwards."""
         self._database.close()
-
-
-def total(usages: Sequence[Usage]) -> dict[str, Any]:
-    """Sums over rows of `Ledger.usage`, for a summary."""
-    names = ("calls", "prompt_tokens", "completion_tokens", "latency", "cut", "failures")
-    return {name: sum(getattr(usage, name) for usage in usages) for name in names}
 
 
 class RecordedModel:
@@ -260,28 +210,21 @@ class RecordedModel:
 
     async def _ask(self, key: CallKey, request: Request) -> Completion:
         future = self._under_way[key.key] = asyncio.get_running_loop().create_future()
+        started, clock = time.time(), time.perf_counter()
         try:
-            completion = await self._made(key, request)
+            completion = await self.model.generate(request)
+            self.ledger.record(key, self.name, request, completion, started)
             future.set_result(completion)
             return completion
         except Exception as error:
+            if isinstance(error, ModelError):
+                self.ledger.record_failure(key.key, self.name, request, error, started, time.perf_counter() - clock)
             future.set_exception(error)
             future.exception()  # read once, so that a failure nobody else waits for isn't warned about
             raise
         finally:
             del self._under_way[key.key]
             future.cancel()  # does nothing where there is a result; nobody must wait for one that won't come
-
-    async def _made(self, key: CallKey, request: Request) -> Completion:
-        started, clock = time.time(), time.perf_counter()
-        try:
-            completion = await self.model.generate(request)
-        except ModelError as error:
-            latency = time.perf_counter() - clock
-            self.ledger.record_failure(key.key, self.model.name, request, error, started, latency)
-            raise
-        self.ledger.record(key, self.model.name, request, completion, started)
-        return completion
 
     async def close(self) -> None:
         """Close the model that is asked; the ledger stays open."""

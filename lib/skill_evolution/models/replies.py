@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -87,14 +88,10 @@ class Caller:
             return Rejection("schema", _first_fault(error))
 
 
-_SCHEMAS: dict[type[Reply], dict[str, Any]] = {}
-
-
+@cache
 def json_schema(schema: type[Reply]) -> dict[str, Any]:
     """The JSON schema of a reply model; made once."""
-    if schema not in _SCHEMAS:
-        _SCHEMAS[schema] = schema.model_json_schema()
-    return _SCHEMAS[schema]
+    return schema.model_json_schema()
 
 
 def valid_items(reply: dict[str, Any], field: str, item: type[R], rejections: list[Rejection]) -> list[R]:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from tenacity import (
     AsyncRetrying,
@@ -33,12 +34,7 @@ class AttemptError(Exception):
 
     def __init__(self, cause: str, *, retry: bool, retry_after: float | None = None) -> None:
         super().__init__(cause)
-        self.cause = cause
-        self.retry = retry
-        self.retry_after = retry_after
-
-    def __str__(self) -> str:
-        return self.cause
+        self.cause, self.retry, self.retry_after = cause, retry, retry_after
 
 
 @dataclass(frozen=True)
@@ -54,13 +50,6 @@ class RetryPolicy:
     timeout: float
     backoff_base: float
     backoff_cap: float
-
-    def __post_init__(self) -> None:
-        for key, least in (("max_attempts", 1), ("backoff_base", 0), ("backoff_cap", 0)):
-            if getattr(self, key) < least:
-                raise ValueError(f"{key} is {getattr(self, key)}; it must be at least {least}")
-        if self.timeout <= 0:
-            raise ValueError(f"timeout is {self.timeout}; it must be more than 0 seconds")
 
     async def run(self, attempt: Callable[[], Awaitable[T]], *, what: str) -> T:
         """The result of the first attempt that succeeds. `attempt` raises AttemptError where it has none.
@@ -89,7 +78,7 @@ class RetryPolicy:
             stop=stop_after_attempt(self.max_attempts) | stop_before_delay(self.max_attempts * self.timeout),
             wait=self._wait,
             retry=retry_if_exception(lambda error: isinstance(error, AttemptError) and error.retry),
-            before_sleep=lambda state: self._log(state, what),
+            before_sleep=partial(_log, what),
             reraise=True,
         )
         try:
@@ -99,18 +88,22 @@ class RetryPolicy:
             raise ModelError(f"{what}: {error.cause} (attempt {number} of {self.max_attempts})") from None
 
     def _wait(self, state: RetryCallState) -> float:
-        error = _error(state)
-        if isinstance(error, AttemptError) and error.retry_after is not None:
-            return min(error.retry_after, self.backoff_cap)
+        asked = _failure(state).retry_after
+        if asked is not None:
+            return min(asked, self.backoff_cap)
         return wait_random_exponential(multiplier=self.backoff_base, max=self.backoff_cap)(state)
 
-    def _log(self, state: RetryCallState, what: str) -> None:
-        number, seconds = state.attempt_number, state.upcoming_sleep
-        logger.warning("%s: %s; attempt %d failed, the next in %.1f s", what, _error(state), number, seconds)
+
+def _failure(state: RetryCallState) -> AttemptError:
+    """What an attempt ended with; others than AttemptError are not tried again."""
+    error = state.outcome and state.outcome.exception()
+    assert isinstance(error, AttemptError)
+    return error
 
 
-def _error(state: RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
+def _log(what: str, state: RetryCallState) -> None:
+    number, seconds = state.attempt_number, state.upcoming_sleep
+    logger.warning("%s: %s; attempt %d failed, the next in %.1f s", what, _failure(state).cause, number, seconds)
 
 
 def failure_of(error: Exception) -> AttemptError | None:
@@ -124,7 +117,10 @@ def failure_of(error: Exception) -> AttemptError | None:
     if isinstance(error, AttemptError):
         return error
     if isinstance(error, openai.APIStatusError):
-        return _refusal(error.response)
+        status, headers = error.status_code, error.response.headers
+        cause = f"HTTP {status}: {excerpt(error.response.text)}"
+        asked = retry_after_seconds(headers.get("retry-after"))
+        return AttemptError(cause, retry=status in (408, 409, 429) or status >= 500, retry_after=asked)
     # aiohttp.ClientError: what openai's aiohttp transport doesn't translate, e.g. a status line that isn't HTTP.
     if isinstance(error, (openai.APIConnectionError, aiohttp.ClientError, OSError)):
         root: BaseException = error
@@ -134,14 +130,6 @@ def failure_of(error: Exception) -> AttemptError | None:
     if isinstance(error, UnicodeEncodeError):
         return AttemptError(f"the request holds text that isn't valid Unicode ({error.reason})", retry=False)
     return None
-
-
-def _refusal(response: Any) -> AttemptError:
-    """The failure that an HTTP status (an httpx response) stands for."""
-    status = response.status_code
-    retry = status in (408, 409, 429) or status >= 500
-    cause = f"HTTP {status}: {excerpt(response.text)}"
-    return AttemptError(cause, retry=retry, retry_after=retry_after_seconds(response.headers.get("retry-after")))
 
 
 def retry_after_seconds(header: str | None) -> float | None:

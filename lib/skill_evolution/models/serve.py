@@ -160,21 +160,17 @@ def start(model: ModelConfig, *, timeout: float = START_TIMEOUT) -> Server:
         )  # fmt: skip
     server = Server(model.model, model.base_url, process, log)
     try:
-        _wait(server, began + timeout)
+        while model.model not in (served(server.url) or ()):
+            if (status := process.poll()) is not None:
+                raise server.failure(f"it ended with status {status} before it was healthy")
+            if time.monotonic() > began + timeout:
+                raise server.failure("it is not healthy yet, and was given up")
+            time.sleep(POLL)
     except BaseException:  # also Ctrl-C
         server.stop()
         raise
     logger.info("vLLM with %s is healthy after %.0f s", model.model, time.monotonic() - began)
     return server
-
-
-def _wait(server: Server, deadline: float) -> None:
-    while server.model not in (served(server.url) or ()):
-        if (status := server.process.poll()) is not None:
-            raise server.failure(f"it ended with status {status} before it was healthy")
-        if time.monotonic() > deadline:
-            raise server.failure("it is not healthy yet, and was given up")
-        time.sleep(POLL)
 
 
 def command(model: ModelConfig, serve: ServeConfig, python: Path, weights: str) -> list[str]:

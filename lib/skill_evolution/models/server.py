@@ -6,13 +6,14 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from urllib.parse import urlsplit
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skill_evolution.models.base import Completion, ModelError, Request
 from skill_evolution.models.chat_completion import parse_completion, request_body, served_models
+from skill_evolution.models.config import ModelConfig
 from skill_evolution.models.retry import RetryPolicy, failure_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ T = TypeVar("T")
 # Taken where neither the caller nor the server tells. Our choice: what Ollama serves by default, which cuts a longer
 # prompt in silence instead of refusing it.
 DEFAULT_CONTEXT_LENGTH = 4096
-# Connections that the openai client opens at most; further calls would wait inside it, on their attempt's time.
-MAX_CONCURRENCY = 1000
-# Fields of a request's body that are this module's own.
-RESERVED = frozenset({"model", "messages", "n", "response_format", "stream"})
 # How servers say that a prompt is too long: OpenAI and vLLM, vLLM's encoder check, llama.cpp.
 TOO_LONG = re.compile(r"context[ _]?(length|size|window)|maximum model length|max_model_len", re.IGNORECASE)
 
@@ -51,57 +48,19 @@ class ServerModel:
     less gets less.
 
     Args:
-        model: The model's name on the server.
-        base_url: Where the API starts, usually ending in /v1.
-        api_key_env: The environment variable that holds the key; None for a server without keys. The key itself is
-            in no attribute, file, log or error.
-        max_concurrency: Calls open at once.
-        timeout: Seconds for one attempt, from sending to the last byte.
-        max_attempts: Attempts a call; with all waits they take at most `max_attempts * timeout` seconds.
         backoff_base: Seconds that bound the first random wait between attempts; doubled each time.
         backoff_cap: Seconds that no wait exceeds, also where Retry-After asks for more.
-        context_length: Longest prompt plus completion in tokens; None asks the server (`connect`).
-        extra: Further fields of the request's body, e.g. {"chat_template_kwargs": {"enable_thinking": False}}; they
-            win over ours, and None removes one (a hosted model that takes max_completion_tokens only).
-        structured: How a request's schema is asked for: as `response_format`, or "none" for an endpoint that has no
-            schemas, which then gets the prompt alone.
+        **settings: Fields of ModelConfig. The key that `api_key_env` names is in no attribute, file, log or error.
 
     Raises:
-        ValueError: A setting is out of range, `extra` sets a reserved field, or the key's variable is not set.
+        ValueError: A setting can't be, or the key's variable is not set.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        base_url: str,
-        api_key_env: str | None = None,
-        max_concurrency: int = 64,
-        timeout: float = 600.0,
-        max_attempts: int = 5,
-        backoff_base: float = 1.0,
-        backoff_cap: float = 60.0,
-        context_length: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-        structured: Literal["response_format", "none"] = "response_format",
-    ) -> None:
-        parts = urlsplit(base_url)
-        if parts.username or parts.query:
-            raise ValueError("base_url holds a user or a query; a key belongs into the variable that api_key_env names")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"base_url is {base_url!r}; it must be like http://127.0.0.1:8000/v1")
-        if not 1 <= max_concurrency <= MAX_CONCURRENCY:
-            raise ValueError(f"max_concurrency is {max_concurrency}; it must be from 1 to {MAX_CONCURRENCY}")
-        if reserved := RESERVED & set(extra or {}):
-            raise ValueError(f"extra sets {', '.join(sorted(reserved))}, which this class sends itself")
-        self._model = model
-        self._url = base_url
-        self._api_key_env = api_key_env
-        self._max_concurrency = max_concurrency
-        self._policy = RetryPolicy(max_attempts, timeout, backoff_base, backoff_cap)
-        self._context_length = context_length
-        self._extra = dict(extra or {})
-        self._structured = structured
+    def __init__(self, *, backoff_base: float = 1.0, backoff_cap: float = 60.0, **settings: Any) -> None:
+        self._config = config = ModelConfig(kind="server", **settings)
+        self._place = f"{config.model} at {config.base_url}"
+        self._policy = RetryPolicy(config.max_attempts, config.timeout, backoff_base, backoff_cap)
+        self._context_length = config.context_length
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
         self._usage_missed = False
         self._key()
@@ -109,8 +68,8 @@ class ServerModel:
     @property
     def name(self) -> str:
         """The model and what else changes its answers; where it is served doesn't."""
-        options = {**self._extra, **({} if self._structured == "response_format" else {"structured": self._structured})}
-        return f"{self._model} {json.dumps(options, sort_keys=True)}" if options else self._model
+        model, extra = self._config.model, self._config.extra
+        return f"{model} {json.dumps(extra, sort_keys=True)}" if extra else model
 
     @property
     def context_length(self) -> int:
@@ -120,10 +79,7 @@ class ServerModel:
             RuntimeError: It was not given and `connect` was not awaited yet.
         """
         if self._context_length is None:
-            raise RuntimeError(
-                f"the context length of {self._model} is not known yet: `await model.connect()` first, "
-                "or give context_length"
-            )
+            raise RuntimeError(f"{self._place}: `await model.connect()` tells the context length; or give it")
         return self._context_length
 
     async def connect(self) -> None:
@@ -136,19 +92,16 @@ class ServerModel:
             ModelError: The server doesn't answer, or not with a list of models, or has other models only.
         """
         served = await self.call("/models", None, lambda content, _: served_models(content), what="list of models")
-        if self._model not in served:
-            raise ModelError(f"{self._url} serves no model {self._model!r}; it serves: {', '.join(served) or 'none'}")
-        told = served[self._model]
-        if told is None and self._context_length is None:
-            logger.warning(
-                "%s at %s doesn't tell its context length; %d tokens are assumed (setting context_length)",
-                self._model,
-                self._url,
-                DEFAULT_CONTEXT_LENGTH,
-            )
-        if told is not None and self._context_length is not None and told < self._context_length:
-            logger.warning("%s at %s serves %d tokens, not %d", self._model, self._url, told, self._context_length)
-        self._context_length = min((n for n in (told, self._context_length) if n), default=DEFAULT_CONTEXT_LENGTH)
+        if self._config.model not in served:
+            there = ", ".join(served) or "none"
+            raise ModelError(f"{self._config.base_url} serves no model {self._config.model!r}; it serves: {there}")
+        told, given = served[self._config.model], self._context_length
+        if not (told or given):
+            assumed = "%s doesn't tell its context length; %d tokens are assumed (setting context_length)"
+            logger.warning(assumed, self._place, DEFAULT_CONTEXT_LENGTH)
+        if told and given and told < given:
+            logger.warning("%s serves %d tokens, not %d", self._place, told, given)
+        self._context_length = min((n for n in (told, given) if n), default=DEFAULT_CONTEXT_LENGTH)
 
     async def generate(self, request: Request) -> Completion:
         """Send the request and return the reply. `latency` is that of the attempt that gave it.
@@ -156,15 +109,13 @@ class ServerModel:
         Raises:
             ModelError: No attempt gave a completion; the text names the cause, the server and the call.
         """
-        body = request_body(
-            request, model=self._model, extra=self._extra, send_schema=self._structured == "response_format"
-        )
+        body = request_body(request, model=self._config.model, extra=self._config.extra)
         completion = await self.call(
             "/chat/completions", body, parse_completion, what=f"{request.purpose}, sample {request.sample_id}"
         )
         if not completion.prompt_tokens and not self._usage_missed:
             self._usage_missed = True
-            logger.warning("%s at %s doesn't count tokens: they are recorded as 0", self._model, self._url)
+            logger.warning("%s doesn't count tokens: they are recorded as 0", self._place)
         return completion
 
     async def close(self) -> None:
@@ -176,9 +127,8 @@ class ServerModel:
         """GET (without a body) or POST, with retries and under the limit; `read` gets a reply's body and latency."""
         session = await self._session()
         async with session.slots:
-            return await self._policy.run(
-                lambda: self._attempt(session.client, path, body, read), what=f"{self._model} at {self._url} ({what})"
-            )
+            attempt = partial(self._attempt, session.client, path, body, read)
+            return await self._policy.run(attempt, what=f"{self._place} ({what})")
 
     async def _attempt(
         self, client: "AsyncOpenAI", path: str, body: dict[str, Any] | None, read: Callable[[bytes, float], T]
@@ -200,7 +150,7 @@ class ServerModel:
                 raise
             if TOO_LONG.search(failure.cause) and not failure.retry:
                 failure.cause = f"the prompt does not fit the model's context length: {failure.cause}"
-            if self._api_key_env:  # servers echo a wrong key in their refusal
+            if self._config.api_key_env:  # servers echo a wrong key in their refusal
                 failure.cause = failure.cause.replace(client.api_key, "***")
             raise failure from None
 
@@ -211,7 +161,7 @@ class ServerModel:
             for closed in [other for other in self._sessions if other.is_closed()]:
                 del self._sessions[closed]
             keeper = self._open()
-            session = _Session(await anext(keeper), keeper, asyncio.Semaphore(self._max_concurrency))
+            session = _Session(await anext(keeper), keeper, asyncio.Semaphore(self._config.max_concurrency))
             self._sessions[loop] = session
         return session
 
@@ -225,7 +175,7 @@ class ServerModel:
 
         client = AsyncOpenAI(
             api_key=self._key() or "none",  # the client insists on one
-            base_url=self._url,
+            base_url=self._config.base_url,
             timeout=None,  # RetryPolicy bounds each attempt and counts them
             max_retries=0,
             http_client=DefaultAioHttpClient(timeout=None),
@@ -236,9 +186,8 @@ class ServerModel:
             await client.close()
 
     def _key(self) -> str | None:
-        if self._api_key_env is None:
-            return None
-        key = os.environ.get(self._api_key_env, "").strip()
-        if not key:
-            raise ValueError(f"the environment variable {self._api_key_env} (api_key_env) is not set")
+        name = self._config.api_key_env
+        key = os.environ.get(name, "").strip() if name else None
+        if key == "":
+            raise ValueError(f"the environment variable {name} (api_key_env) is not set")
         return key

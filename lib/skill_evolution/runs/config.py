@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from skill_evolution.base.profiles import mapping, merged, profile_path, read_profile
-from skill_evolution.base.settings import ConfigError, check_keys, readable
+from skill_evolution.base.settings import ConfigError, check_keys, validated
 from skill_evolution.benchmarks import BENCHMARKS
 from skill_evolution.grse.settings import Settings
 from skill_evolution.models.config import ModelConfig
@@ -77,7 +77,6 @@ class Config(Settings):
 
 
 MODELS = ("actor", "critic", "optimizer")
-LAYERED = ("benchmark", "method")
 METHODS: tuple[str, ...] = get_args(MethodName)
 
 
@@ -103,14 +102,19 @@ def _check_fields(values: Mapping[str, Any], known: Iterable[str], where: str) -
             check_keys(value, type(field.default).model_fields, where=f"{where}: {name}")
 
 
-def _layers(values: Any, names: Iterable[str], where: str, *further: str) -> dict[str, dict[str, Any]]:
-    """What a profile says for some benchmarks or methods: by name, fields (and `further` keys). All are checked."""
-    known = [*(name for name in Config.model_fields if name not in ("profile", *LAYERED)), *further]
-    layers = {name: mapping(layer, f"{where}.{name}") for name, layer in mapping(values, where).items()}
-    check_keys(layers, names, where=where)
-    for name, layer in layers.items():
-        _check_fields(layer, known, f"{where}.{name}")
-    return layers
+def _flat(
+    values: Any, where: str, fields: Iterable[str], chosen: Mapping[str, tuple[str, list[str]]]
+) -> dict[str, Any]:
+    """Fields with those of the chosen layers over them; all layers are checked."""
+    flat = mapping(values, where)
+    layers = {kind: mapping(flat.pop(kind, None), f"{where}: {kind}") for kind in chosen}
+    _check_fields(flat, [*fields, *chosen], where)
+    within = [n for n in Config.model_fields if n not in ("profile", "benchmark", "method")]  # a layer can't choose it
+    for kind, (name, known) in chosen.items():
+        check_keys(layers[kind], known, where=f"{where}: {kind}")
+        inner = {key: _flat(part, f"{where}: {kind}.{key}", within, chosen) for key, part in layers[kind].items()}
+        flat = merged(flat, inner.get(name, {}))
+    return flat
 
 
 def load_config(profile: str = "demo", **overrides: Any) -> Config:
@@ -119,19 +123,9 @@ def load_config(profile: str = "demo", **overrides: Any) -> Config:
     path = profile_path(profile)
     values = read_profile(path)
     values.pop("seeds", None)  # of the notebooks' runs (`profile_seeds`); a config has one
-    _check_fields(values, [*Config.model_fields, "per_benchmark", "per_method"], str(path))
-    benchmark, method = (
-        str(overrides.get(name, values.get(name, Config.model_fields[name].default))) for name in LAYERED
-    )
-    benchmarks = dict.fromkeys((*BENCHMARKS, benchmark))  # the chosen one may be the user's own
-    by_benchmark = _layers(values.pop("per_benchmark", None), benchmarks, f"{path}: per_benchmark")
-    by_method = _layers(values.pop("per_method", None), METHODS, f"{path}: per_method", "per_benchmark")
-    by_both = {
-        name: _layers(layer.pop("per_benchmark", None), benchmarks, f"{path}: per_method.{name}.per_benchmark")
-        for name, layer in by_method.items()
-    }
-    layers = (by_benchmark.get(benchmark, {}), by_method.get(method, {}), by_both.get(method, {}).get(benchmark, {}))
-    try:
-        return Config.model_validate(merged(values, *layers, overrides, {"profile": path.stem}))
-    except ValidationError as error:
-        raise ConfigError(readable(error, profile)) from error
+    chosen = {}
+    for key, known in (("benchmark", BENCHMARKS), ("method", METHODS)):
+        name = str({**values, **overrides}.get(key, Config.model_fields[key].default))
+        chosen[f"per_{key}"] = name, [*known, name]  # the chosen benchmark may be the user's own
+    values = _flat(values, str(path), Config.model_fields, chosen)
+    return validated(Config, merged(values, overrides, {"profile": path.stem}), profile=profile)

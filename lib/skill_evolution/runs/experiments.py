@@ -24,7 +24,7 @@ from skill_evolution.models.config import ModelConfig
 from skill_evolution.models.ledger import Ledger, RecordedModel
 from skill_evolution.runs.config import Config, load_config
 from skill_evolution.runs.folder import Run, finished_summary, read_jsonl, read_summary, run_columns, run_folder
-from skill_evolution.runs.methods import Experiment, make_evolution, method_named
+from skill_evolution.runs.methods import METHODS, make_evolution
 from skill_evolution.teams.single import BASELINES, applicable
 from skill_evolution.teams.team import TEAMS, Team
 
@@ -33,14 +33,8 @@ logger = logging.getLogger(__name__)
 
 def benchmark_of(config: Config) -> Benchmark:
     """The benchmark that a config asks for."""
-    return load_benchmark(
-        config.benchmark,
-        config.data_path,
-        category=config.category,
-        n_train=config.n_train,
-        n_validation=config.n_validation,
-        n_test=config.n_test,
-    )
+    which = config.model_dump(include={"category", "n_train", "n_validation", "n_test"})
+    return load_benchmark(config.benchmark, config.data_path, **which)
 
 
 def team_of(config: Config) -> Team:
@@ -61,33 +55,28 @@ def make_model(config: ModelConfig) -> ChatModel:
     return ServerModel(**options)
 
 
-def _models(config: Config, ledger: Ledger) -> tuple[Models, list[ChatModel]]:
-    """The three roles' models, recorded; roles with one config share one model and its concurrency limit."""
-    made: dict[str, RecordedModel] = {}
-    for model in config.models:
-        key = model.model_dump_json()
-        if key not in made:
-            made[key] = RecordedModel(make_model(model), ledger)
-    roles = [made[m.model_dump_json()] for m in config.models]
-    return Models(*roles), list(made.values())
+def _models(config: Config) -> Models:
+    """The three roles' models; roles with one config share one model and its concurrency limit."""
+    made = {model.model_dump_json(): make_model(model) for model in config.models}
+    return Models(*(made[model.model_dump_json()] for model in config.models))
 
 
-def open_evolution(
-    config: Config, *, ledger: Ledger, benchmark: Benchmark | None = None, team: Team | None = None
-) -> Evolution:
+def _recorded(models: Models, ledger: Ledger) -> Models:
+    recorded = {id(model): RecordedModel(model, ledger) for model in vars(models).values()}
+    return Models(*(recorded[id(model)] for model in vars(models).values()))
+
+
+def open_evolution(config: Config, *, ledger: Ledger) -> Evolution:
     """The loop of a config without a run folder, to be taken step by step; calls go through the given ledger."""
-    models, _ = _models(config, ledger)
-    return make_evolution(config, benchmark or benchmark_of(config), team or team_of(config), models)
+    return make_evolution(config, benchmark_of(config), team_of(config), _recorded(_models(config), ledger))
 
 
 def _own_parts(benchmark: Benchmark | None, team: Team | None, models: Models | None) -> str:
     """A description of what a run uses in place of the config's, to be part of its identity; "" if it is nothing."""
     parts: list[Any] = []
     if benchmark is not None:
-        parts += [
-            benchmark.name,
-            {name: [asdict(q) for q in questions] for name, questions in benchmark.splits.items()},
-        ]
+        splits = {name: [asdict(question) for question in part] for name, part in benchmark.splits.items()}
+        parts += [benchmark.name, splits]
     if team is not None:
         parts.append(asdict(team))
     if models is not None:
@@ -115,21 +104,15 @@ async def atrain(
     Raises:
         ConfigError, DataError, RunError: naming what is wrong and where.
     """
-    method = method_named(config.method)
     with Run(config, root=root, own=_own_parts(benchmark, team, models)) as run:
-        finished = run.finished_summary()
-        if finished is not None:
+        if finished := finished_summary(run.folder):
             return finished
-        benchmark = benchmark or benchmark_of(config)
-        if models is None:
-            models, opened = _models(config, run.ledger)
-        else:
-            recorded = {id(m): RecordedModel(m, run.ledger) for m in vars(models).values()}
-            models, opened = Models(*(recorded[id(m)] for m in vars(models).values())), []
+        made = models or _models(config)
+        opened = [] if models else list({id(model): model for model in vars(made).values()}.values())
+        parts = benchmark or benchmark_of(config), team or team_of(config), _recorded(made, run.ledger)
         try:
             await gather(model.connect() for model in opened)
-            team = team or team_of(config)
-            return await method(Experiment(config, benchmark, team, models, run))
+            return await METHODS[config.method](run, *parts)
         finally:
             await gather(model.close() for model in opened)
 
@@ -174,27 +157,18 @@ def main_grid(
     """
     from skill_evolution.benchmarks.locomo import CATEGORIES
 
-    tasks = [
-        ("hotpotqa", hotpotqa_path, None),
-        *(("locomo", locomo_path, category) for category in (*CATEGORIES, None)),
-    ]
-    return [
-        load_config(
-            profile,
-            **{
-                "benchmark": name,
-                "method": method,
-                "seed": seed,
-                "category": category,
-                "data_path": path,
-                **(overrides or {}),
-            },
-        )
-        for name, path, category in tasks
-        for method in methods
-        if method not in BASELINES or (applicable(method, name) and (name, category) != ("locomo", None))
-        for seed in (seeds[:1] if method in BASELINES else seeds)
-    ]
+    tasks = [("hotpotqa", hotpotqa_path, None)]
+    tasks += [("locomo", locomo_path, category) for category in (*CATEGORIES, None)]
+    configs = []
+    for name, path, category in tasks:
+        task = {"benchmark": name, "data_path": path, "category": category}
+        for method in methods:
+            alone = method in BASELINES
+            if alone and (not applicable(method, name) or (name, category) == ("locomo", None)):
+                continue
+            for seed in seeds[:1] if alone else seeds:
+                configs.append(load_config(profile, **{**task, "method": method, "seed": seed, **(overrides or {})}))
+    return configs
 
 
 def label(configs: Sequence[Config]) -> str:
@@ -253,7 +227,7 @@ def usage(configs: Iterable[Config], *, root: Path | None = None) -> pd.DataFram
     rows = []
     for config in configs:
         with contextlib.closing(Ledger(run_folder(config, root=root) / "calls.sqlite")) as ledger:
-            rows += [{**run_columns(config), **vars(row)} for row in ledger.usage()]
+            rows += [{**run_columns(config), **row} for row in ledger.usage()]
     return pd.DataFrame(rows)
 
 
@@ -263,10 +237,5 @@ def iterations(configs: Iterable[Config], *, root: Path | None = None) -> pd.Dat
     Raises:
         RunError: a run has not finished yet.
     """
-    return pd.DataFrame(
-        [
-            {**run_columns(config), **iteration}
-            for config in configs
-            for iteration in read_summary(run_folder(config, root=root))["iterations"]
-        ]
-    )
+    rows = [(run_columns(c), read_summary(run_folder(c, root=root))["iterations"]) for c in configs]
+    return pd.DataFrame([{**columns, **iteration} for columns, steps in rows for iteration in steps])

@@ -9,13 +9,13 @@ import re
 import sqlite3
 import subprocess
 from collections.abc import Iterable
-from dataclasses import asdict, is_dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from pydantic_core import to_jsonable_python
 
 from skill_evolution.base import paths
 from skill_evolution.models.ledger import Ledger
@@ -39,55 +39,36 @@ def write_text(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def plain(value: Any) -> Any:
-    """Dataclasses to dictionaries, for JSON."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON document; dataclasses and paths are converted."""
-    write_text(path, json.dumps(plain(value), indent=1, ensure_ascii=True, default=_default) + "\n")
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=True, default=to_jsonable_python) + "\n")
 
 
 def write_jsonl(path: Path, rows: Iterable[Any]) -> None:
     """Write one JSON document a line."""
-    write_text(path, "".join(json.dumps(plain(row), ensure_ascii=True, default=_default) + "\n" for row in rows))
+    write_text(path, "".join(json.dumps(row, ensure_ascii=True, default=to_jsonable_python) + "\n" for row in rows))
 
 
-def _read_text(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise RunError(f"{path}: there is no such file; has the run finished?") from error
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def _object(text: str, where: str) -> dict[str, Any]:
     try:
-        value = json.loads(_read_text(path))
+        value = json.loads(text)
     except ValueError as error:
-        raise RunError(f"{path}: not JSON: {error}") from error
+        raise RunError(f"{where}: not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise RunError(f"{path}: expected a JSON object, found {type(value).__name__}")
+        raise RunError(f"{where}: expected a JSON object, found {type(value).__name__}")
     return value
 
 
-def _default(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, Path):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} can't be written as JSON")
-
-
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
-    """Read one JSON document a line; RunError names the line that isn't one, or the file if there is none."""
-    rows = []
-    for number, line in enumerate(_read_text(path).splitlines(), start=1):
-        try:
-            rows.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise RunError(f"{path}, line {number}: not JSON: {error}") from error
-    return rows
+    """Read one JSON object a line; RunError names the line that isn't one, or the file if there is none."""
+    return [_object(line, f"{path}, line {number}") for number, line in enumerate(_read(path).splitlines(), start=1)]
 
 
 class Run:
@@ -106,16 +87,6 @@ class Run:
         self._lock = FileLock(self.folder / ".lock")
 
     def __enter__(self) -> "Run":
-        self._lock_folder()
-        try:
-            self._check_config()
-            self.ledger = _open_ledger(self.folder / "calls.sqlite")
-        except BaseException:
-            self._lock.release()
-            raise
-        return self
-
-    def _lock_folder(self) -> None:
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
@@ -124,6 +95,15 @@ class Run:
                 self._lock.acquire()
             except RuntimeError as error:  # filelock's name for a lock that this very thread holds
                 raise RunError(f"{self.folder}: this run is open already, here; waiting would never end") from error
+        try:
+            self._check_config()
+            self.ledger = Ledger(self.folder / "calls.sqlite")
+        except BaseException as error:
+            self._lock.release()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise RunError(f"{self.folder / 'calls.sqlite'}: no usable ledger: {error}; move it away") from error
+            raise
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.ledger.close()
@@ -132,18 +112,22 @@ class Run:
     def _check_config(self) -> None:
         path = self.folder / "config.json"
         if path.exists():
-            schema = _read_object(path).get("schema_version")
+            schema = _object(_read(path), str(path)).get("schema_version")
             if schema != SCHEMA_VERSION:
                 raise RunError(f"{path}: schema version {schema}, this is {SCHEMA_VERSION}: move the folder away")
-        write_json(path, _record(self.config))
+        record = {
+            "schema_version": SCHEMA_VERSION,
+            "config": self.config.model_dump(mode="json"),
+            "git_revision": git_revision(),
+            "python": platform.python_version(),
+            "packages": {name: _version(name) for name in PACKAGES},
+            "prompts": run_prompts(self.config),
+        }
+        write_json(path, record)
 
     def iteration(self, number: int) -> Path:
         """The folder of an iteration, counted from 1."""
         return self.folder / "iterations" / str(number)
-
-    def finished_summary(self) -> dict[str, Any] | None:
-        """See the function of that name."""
-        return finished_summary(self.folder)
 
 
 def finished_summary(folder: Path) -> dict[str, Any] | None:
@@ -156,7 +140,7 @@ def finished_summary(folder: Path) -> dict[str, Any] | None:
 
 def read_summary(folder: Path) -> dict[str, Any]:
     """The summary of a run that came to its end; RunError if there is none."""
-    return _read_object(folder / "summary.json")
+    return _object(_read(folder / "summary.json"), str(folder / "summary.json"))
 
 
 def run_columns(config: Config) -> dict[str, Any]:
@@ -167,13 +151,6 @@ def run_columns(config: Config) -> dict[str, Any]:
         "trained_on": config.trained_on,
         "seed": config.seed,
     }
-
-
-def _open_ledger(path: Path) -> Ledger:
-    try:
-        return Ledger(path)
-    except sqlite3.DatabaseError as error:
-        raise RunError(f"{path}: no usable ledger ({error}): move the folder away") from error
 
 
 def run_folder(config: Config, *, root: Path | None = None, own: str = "") -> Path:
@@ -221,17 +198,6 @@ def _content(path: Path | None) -> str | None:
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     parts = [f"{p.relative_to(path)} {hashlib.sha256(p.read_bytes()).hexdigest()}" for p in files]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _record(config: Config) -> dict[str, Any]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "config": config.model_dump(mode="json"),
-        "git_revision": git_revision(),
-        "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
-        "prompts": run_prompts(config),
-    }
 
 
 def git_revision() -> str | None:

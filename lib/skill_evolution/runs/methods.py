@@ -1,10 +1,9 @@
 """Methods under one interface: from an experiment to the summary of its run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from skill_evolution.base.settings import ConfigError, check_keys
+from skill_evolution.base.settings import ConfigError
 from skill_evolution.benchmarks.base import Benchmark
 from skill_evolution.grse.critic import GroupCritic
 from skill_evolution.grse.loop import Evolution, Models
@@ -18,25 +17,14 @@ from skill_evolution.teams.single import BASELINES, applicable
 from skill_evolution.teams.team import Call, Team
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """All that a method works on. `models` record into the run's ledger."""
-
-    config: Config
-    benchmark: Benchmark
-    team: Team
-    models: Models
-    run: Run
-
-
 class Method(Protocol):
     """The seam between an experiment and a way to answer its questions.
 
     Runs to the end, or from where an earlier attempt stopped, and leaves `predictions.jsonl` (one row a test
-    question) and `summary.json` in the run's folder.
+    question) and `summary.json` in the run's folder. `models` record into the run's ledger.
     """
 
-    async def __call__(self, experiment: Experiment) -> dict[str, Any]: ...
+    async def __call__(self, run: Run, benchmark: Benchmark, team: Team, models: Models) -> dict[str, Any]: ...
 
 
 def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Models) -> Evolution:
@@ -53,54 +41,38 @@ def make_evolution(config: Config, benchmark: Benchmark, team: Team, models: Mod
     return Evolution(config, benchmark, team, models, critic)
 
 
-async def _evolve(experiment: Experiment) -> dict[str, Any]:
-    evolution = make_evolution(experiment.config, experiment.benchmark, experiment.team, experiment.models)
-    return await run_evolution(experiment.run, evolution)
+async def evolving(run: Run, benchmark: Benchmark, team: Team, models: Models) -> dict[str, Any]:
+    """A team that starts with the libraries it is given and evolves them, by the config's method.
+
+    grse: group-relative skill evolution, its ablations are switches of the config. maskills: one rollout a question,
+    credit from each trajectory on its own. empty: no iterations, what the others are measured against.
+    """
+    config = run.config
+    if config.method == "empty":
+        config = config.model_copy(update={"iterations": 0})
+    return await run_evolution(run, make_evolution(config, benchmark, team, models))
 
 
-async def grse(experiment: Experiment) -> dict[str, Any]:
-    """Group-relative skill evolution; its ablations are switches of the config."""
-    return await _evolve(experiment)
-
-
-async def maskills(experiment: Experiment) -> dict[str, Any]:
-    """MASkills: one rollout a question, credit from each trajectory on its own."""
-    return await _evolve(experiment)
-
-
-async def empty(experiment: Experiment) -> dict[str, Any]:
-    """The team as it starts, with the libraries it is given and no evolution: what the others are measured against."""
-    return await _evolve(replace(experiment, config=experiment.config.model_copy(update={"iterations": 0})))
-
-
-async def single(experiment: Experiment) -> dict[str, Any]:
+async def single(run: Run, benchmark: Benchmark, team: Team, models: Models) -> dict[str, Any]:
     """A single-model baseline, by the config's method: no team and no training, only the test.
 
     Raises:
         ConfigError: full_context on HotpotQA.
         DataError: there are no test questions.
     """
-    config, benchmark, run = experiment.config, experiment.benchmark, experiment.run
+    config = run.config
     if not applicable(config.method, config.benchmark):
         raise ConfigError(
             f"method: {config.method} is not applicable to {config.benchmark}: all baselines see all passages there; "
             "take direct, or the benchmark locomo"
         )
     check_splits(benchmark, ("test",))
-    call = Call(experiment.models.actor, config.test_sampling, f"test/seed{config.seed}")
+    call = Call(models.actor, config.test_sampling, f"test/seed{config.seed}")
     trajectories = await run_all(BASELINES[config.method], benchmark, benchmark.splits["test"], {}, call)
     return write_summary(run, write_predictions(run.folder, benchmark, trajectories))
 
 
 METHODS: Mapping[str, Method] = {
-    "grse": grse,
-    "maskills": maskills,
-    "empty": empty,
+    **dict.fromkeys(("grse", "maskills", "empty"), evolving),
     **dict.fromkeys(BASELINES, single),
 }
-
-
-def method_named(name: str) -> Method:
-    """The method of a name; ConfigError names the nearest one there is."""
-    check_keys([name], METHODS, where="method")
-    return METHODS[name]

@@ -1,4 +1,4 @@
-"""Run the notebooks in a batch: each through papermill, in a process of its own, into ``results/<profile>/``.
+"""Run the notebooks in a batch: one after the other through papermill, into ``results/<profile>/``.
 
     python -m skill_evolution.runs.notebooks --profile demo -p group_size 2 00_quickstart 01_main_results
 
@@ -9,29 +9,26 @@ interpreter, and one broken notebook does not stop the others.
 
 import argparse
 import ast
-import json
 import logging
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 import yaml
 
-from skill_evolution.base import guard
 from skill_evolution.base.paths import NOTEBOOKS, PACKAGE, RESULTS, ROOT
 from skill_evolution.base.profiles import profile_path
 from skill_evolution.base.settings import check_keys
 from skill_evolution.models.serve import ServeError, serving
 from skill_evolution.runs.config import Config, load_config
-from skill_evolution.runs.notebook_process import strip_file
+from skill_evolution.runs.notebook_file import execute, strip_file
 from skill_evolution.sage.config import SageConfig, load_sage_config
 
 logger = logging.getLogger(__name__)
@@ -41,11 +38,8 @@ logger = logging.getLogger(__name__)
 class Outcome:
     """How the run of one notebook ended.
 
-    Attributes:
-        name: The notebook's name, without suffix.
-        seconds: Wall-clock time, start of the kernel included.
-        output: The executed notebook; where it failed, what there is of it (``<name>.failed.ipynb``).
-        error: None, or what went wrong, as the notebook's process reported it.
+    `seconds` are of the wall clock, start of the kernel included; `output` is the executed notebook, or what there is
+    of it where it failed (``<name>.failed.ipynb``); `error` is what went wrong, if anything.
     """
 
     name: str
@@ -82,38 +76,23 @@ def declared_parameters(path: Path) -> list[str]:
     """Return the names that a notebook's ``parameters`` cell assigns.
 
     Raises:
-        ValueError: If no cell is tagged ``parameters``, or that cell lacks ``profile`` or ``overrides``: without them
-            the notebook could not be told what to run.
+        ValueError: If no cell is tagged ``parameters``, or that cell isn't Python or lacks ``profile`` or
+            ``overrides``: without them the notebook could not be told what to run.
     """
     cells = nbformat.read(path, as_version=4).cells
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     if not tagged:
         raise ValueError(f"{path}: no cell is tagged 'parameters'")
     # Not by papermill.inspect_notebook: it fails on a stale kernel name and overlooks `name: str | None = None`.
-    names = assigned_names(path, tagged[0].source)
+    try:
+        statements = ast.parse(tagged[0].source).body
+    except SyntaxError as error:
+        raise ValueError(f"{path}: the parameters cell is not Python: {error}") from error
+    targets = [t for s in statements for t in getattr(s, "targets", [getattr(s, "target", None)])]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
     if missing := {"profile", "overrides"}.difference(names):
         raise ValueError(f"{path}: the parameters cell assigns {names}, but not {', '.join(sorted(missing))}")
     return names
-
-
-def assigned_names(path: Path, source: str) -> list[str]:
-    """Return the names that a cell's statements assign, in order; ValueError if it isn't Python."""
-    try:
-        statements = ast.parse(source).body
-    except SyntaxError as error:
-        raise ValueError(f"{path}: the parameters cell is not Python: {error}") from error
-    targets = [
-        target
-        for statement in statements
-        for target in (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
-        )
-    ]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def is_sage(name: str) -> bool:
@@ -174,7 +153,7 @@ def run_notebooks(
     folder: Path = NOTEBOOKS,
     report: Callable[[str], None] = logger.info,
 ) -> list[Outcome]:
-    """Run notebooks one after the other, each in its own process, and keep what they show.
+    """Run notebooks one after the other and keep what they show.
 
     The executed notebook and an HTML page of it go to ``results/<profile>/``. Kernels work in the notebooks' folder, as
     they do in JupyterLab. Where the profile's model says `serve`, vLLM serves it meanwhile (models/serve.py).
@@ -205,42 +184,36 @@ def run_notebooks(
     outcomes = []
     configs = [_load(name, profile, values.get("overrides", {})) for name, values in assigned.items()]
     team_configs = [config for config in configs if isinstance(config, Config)]  # SAGE needs no server
-    with serving(model for config in team_configs for model in config.models):  # one server for all
+    models = [model for config in team_configs for model in config.models]
+    with serving(models), patch.dict(os.environ, _kernels_environment(target.parent)):  # one server for all
         for number, source in enumerate(sources, start=1):
             report(f"[{number}/{len(sources)}] {source.stem} ...")
-            outcomes.append(_run_in_process(source, target, assigned[source.stem]))
+            outcomes.append(_run(source, target, assigned[source.stem]))
             report(f"[{number}/{len(sources)}] {outcomes[-1]}")
     return outcomes
 
 
-def _run_in_process(source: Path, target: Path, parameters: dict[str, Any]) -> Outcome:
+def _run(source: Path, target: Path, parameters: dict[str, Any]) -> Outcome:
     output, partial = target / source.name, target / f".{source.stem}.partial.ipynb"
     failed = target / f"{source.stem}.failed.ipynb"
     failed.unlink(missing_ok=True)
-    job = json.dumps({"source": str(source), "output": str(output), "partial": str(partial), "parameters": parameters})
-    started = time.monotonic()
+    started, error = time.monotonic(), None
     try:
-        code, said = _call(
-            [sys.executable, "-m", "skill_evolution.runs.notebook_process", job],
-            folder=source.parent,
-            results=target.parent,
-        )
+        execute(source, output, partial, parameters)
+    except Exception as caught:  # whatever it is: there are other notebooks to run
+        error = f"{type(caught).__name__}: {caught}"
+        if output.exists():
+            error += f"\n{output} is of an earlier run."
     finally:  # also on Ctrl-C
         if partial.exists():
             partial.replace(failed)
-    seconds = time.monotonic() - started
-    if code == 0:
-        return Outcome(source.stem, seconds, output, None)
-    error = said or f"its process ended with status {code} and left no message"
-    if output.exists():
-        error += f"\n{output} is of an earlier run."
-    return Outcome(source.stem, seconds, failed if failed.exists() else source, error)
+    left = output if error is None else failed if failed.exists() else source
+    return Outcome(source.stem, time.monotonic() - started, left, error)
 
 
-def _call(command: list[str], *, folder: Path, results: Path) -> tuple[int, str]:
-    """Run a command in a folder, with this very package and no progress bars; return its status (128 + n after signal
-    n) and what it said."""
-    own = {
+def _kernels_environment(results: Path) -> dict[str, str]:
+    """What kernels have to know: this very package, and no progress bars."""
+    return {
         "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "SKILL_EVOLUTION_HOME": str(ROOT),
         "SKILL_EVOLUTION_RESULTS": str(results),
@@ -249,21 +222,6 @@ def _call(command: list[str], *, folder: Path, results: Path) -> tuple[int, str]
         "SPYDER_TQDM": "1",
         "TQDM_DISABLE": "1",
     }
-    # A file and not a pipe: a server that the notebook leaves running would hold a pipe open, and us with it.
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        guarded = [sys.executable, guard.__file__, *command]  # it ends with us, however we end
-        with subprocess.Popen(
-            guarded,
-            cwd=folder,
-            env={**os.environ, **own},
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        ) as process:
-            code = process.wait()
-        log.seek(0)
-        return code, log.read().strip()
 
 
 def parse_value(text: str) -> Any:
@@ -288,25 +246,19 @@ def parse_value(text: str) -> Any:
     return value
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m skill_evolution.runs.notebooks", description="Run notebooks in a batch."
-    )
-    parser.add_argument("names", nargs="*", metavar="NOTEBOOK", help="which notebooks, e.g. 01_main_results (all)")
-    parser.add_argument("--profile", default="demo", help="profile to run with (%(default)s)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="folder above the profile's (%(default)s)")
-    parser.add_argument("--notebooks", type=Path, default=NOTEBOOKS, help="folder of the notebooks (%(default)s)")
-    parser.add_argument("--strip", action="store_true", help="run nothing: clean the committed notebooks' metadata")
-    help_ = "a notebook's parameter or a field of its configuration, and its value in YAML; may be repeated"
-    parser.add_argument(
-        "-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=help_
-    )
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run or clean notebooks from the command line; return the exit status: 1 if a notebook failed, 2 on bad usage."""
-    parser = _parser()
+    parser = argparse.ArgumentParser(
+        "python -m skill_evolution.runs.notebooks", description="Run notebooks in a batch."
+    )
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NOTEBOOK", help="which notebooks, e.g. 01_main_results (all)")
+    add("--profile", default="demo", help="profile to run with (%(default)s)")
+    add("--results", type=Path, default=RESULTS, help="folder above the profile's (%(default)s)")
+    add("--notebooks", type=Path, default=NOTEBOOKS, help="folder of the notebooks (%(default)s)")
+    add("--strip", action="store_true", help="run nothing: clean the committed notebooks' metadata")
+    what = "a notebook's parameter or a field of its configuration, and its value in YAML; may be repeated"
+    add("-p", dest="parameters", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help=what)
     args = parser.parse_args(argv)
     try:
         if args.strip:

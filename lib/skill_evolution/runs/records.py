@@ -27,9 +27,6 @@ def start_libraries(config: Config, team: Team) -> Libraries:
 
 async def run_evolution(run: Run, evolution: Evolution) -> dict[str, Any]:
     """Run the loop to its end in a run folder and return the summary. What the ledger knows is not asked again."""
-    finished = run.finished_summary()
-    if finished is not None:
-        return finished
     check_splits(evolution.benchmark, SPLITS if evolution.settings.iterations else ("test",))
     libraries = start_libraries(run.config, evolution.team)
     iterations = []
@@ -93,29 +90,21 @@ def write_summary(
     iterations: Sequence[dict[str, Any]] = (),
     libraries: Libraries | None = None,
 ) -> dict[str, Any]:
-    """The summary of a run that came to its end, also written to `summary.json` in its folder."""
-    summary = {"run": run.folder.name, **make_summary(run.config, iterations, rows, libraries or {})}
-    write_json(run.folder / "summary.json", summary)
-    return summary
+    """What a run came to, also written to `summary.json` in its folder.
 
-
-def make_summary(
-    config: Config, iterations: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]], libraries: Libraries
-) -> dict[str, Any]:
-    """What a run came to. Means are over the rows that finished; `failures` counts the others."""
-    tested = test_summary(rows)
-    rollouts = sum(i["failed_rollouts"] for i in iterations)
-    critic = sum(i["critic_rejected"].get("call_failed", 0) for i in iterations)
+    Means are over the rows that finished; `failures` counts the others.
+    """
+    config, tested = run.config, test_summary(rows)
     refused = sum(n for i in iterations for reason, n in i["changes_refused"].items() if reason.endswith("call_failed"))
-    validation = sum(i["validation"]["failed"] for i in iterations)
     failures = {
-        "rollouts": rollouts,
-        "critic_calls": critic,
+        "rollouts": sum(i["failed_rollouts"] for i in iterations),
+        "critic_calls": sum(i["critic_rejected"].get("call_failed", 0) for i in iterations),
         "optimizer_calls": refused,
-        "validation_rows": validation,
+        "validation_rows": sum(i["validation"]["failed"] for i in iterations),
         "test_rows": tested["failed_test_rows"] + sum(i.get("failed_test_rows", 0) for i in iterations),
     }
-    return {
+    summary = {
+        "run": run.folder.name,
         "method": config.method,
         "benchmark": config.benchmark,
         "category": config.category,
@@ -126,6 +115,8 @@ def make_summary(
         "declined": sum(row["declined"] for row in rows),
         "test_problems": counted(problem for row in rows for problem in row["problems"]),
         "failures": {**failures, "total": sum(failures.values())},
-        "libraries": {agent: list(library.names()) for agent, library in libraries.items()},
+        "libraries": {agent: list(library.names()) for agent, library in (libraries or {}).items()},
         "iterations": list(iterations),
     }
+    write_json(run.folder / "summary.json", summary)
+    return summary

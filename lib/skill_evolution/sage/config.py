@@ -2,10 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from skill_evolution.base.profiles import merged, profile_path, read_profile
-from skill_evolution.base.settings import ConfigError, Strict, check_keys, readable
+from skill_evolution.base.settings import Strict, check_keys, validated
 
 SCHEMA_VERSION = 1
 Retrieval = Literal["same_scenario", "query_ngram", "query_embedding", "skill_embedding"]
@@ -247,8 +247,5 @@ def load_sage_config(profile: str = "demo", **overrides: Any) -> SageConfig:
     """
     check_keys(overrides, SageConfig.model_fields, where="overrides")
     path = profile_path(profile, kind="sage")
-    values = merged(read_profile(path), overrides, {"profile": path.stem})
-    try:
-        return SageConfig.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError(readable(error, path.stem)) from error
+    values = merged(read_profile(path, kind="sage"), overrides, {"profile": path.stem})
+    return validated(SageConfig, values, profile=path.stem)

@@ -1,11 +1,6 @@
-"""The process in which one notebook of a batch runs, and the cleaning of what it leaves.
+"""One notebook file: run through papermill, and cleaned of what differs from run to run."""
 
-`notebooks` starts ``python -m skill_evolution.runs.notebook_process JSON``, with the arguments of `execute` as JSON.
-"""
-
-import json
-import os
-import sys
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +13,7 @@ from nbconvert import HTMLExporter
 from nbstripout import strip_output
 from traitlets import default
 
+logging.getLogger("papermill").setLevel(logging.WARNING)  # the batch says itself what it runs
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 RUN_DEPENDENT = [
     "metadata.papermill",
@@ -50,8 +46,8 @@ class OwnKernelManager(AsyncKernelManager):
         return "auto" if zmq.has("curve") else "disabled"
 
 
-def execute(*, source: str, output: str, partial: str, parameters: dict[str, Any]) -> None:
-    """Run one notebook and write it, cleaned, with an HTML page beside it.
+def execute(source: Path, output: Path, partial: Path, parameters: dict[str, Any]) -> None:
+    """Run one notebook in its own folder and write it, cleaned, with an HTML page beside it.
 
     Args:
         source: The notebook.
@@ -71,12 +67,13 @@ def execute(*, source: str, output: str, partial: str, parameters: dict[str, Any
         language=KERNELSPEC["language"],
         progress_bar=False,
         kernel_manager_class=OwnKernelManager,
+        cwd=source.parent,
     )
     strip(notebook)
-    page, _ = HTMLExporter().from_notebook_node(notebook, resources={"metadata": {"name": Path(source).stem}})
-    Path(output).with_suffix(".html").write_text(page, encoding="utf-8")
+    page, _ = HTMLExporter().from_notebook_node(notebook, resources={"metadata": {"name": source.stem}})
+    output.with_suffix(".html").write_text(page, encoding="utf-8")
     nbformat.write(notebook, partial)
-    os.replace(partial, output)
+    partial.replace(output)
 
 
 def strip(notebook: nbformat.NotebookNode, *, drop_injected: bool = False) -> None:
@@ -117,10 +114,3 @@ def strip_file(path: Path) -> bool:
     if after != before:
         path.write_text(after, encoding="utf-8")
     return after != before
-
-
-if __name__ == "__main__":
-    try:
-        execute(**json.loads(sys.argv[1]))
-    except Exception as error:  # whatever it is: one message for the runner, which has the other notebooks to run
-        sys.exit(f"{type(error).__name__}: {error}")
