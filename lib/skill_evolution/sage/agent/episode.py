@@ -8,14 +8,15 @@ observations, never text tokenised again.
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Literal, Protocol
 
 from skill_evolution.sage.agent.code_skills import CodeSkill, extract_skills, parses, used_skills
-from skill_evolution.sage.agent.prompt import Prompt, find_code
+from skill_evolution.sage.agent.prompt import find_code, messages, observation
 from skill_evolution.sage.agent.world import Execution, Session, Task, World
+from skill_evolution.sage.config import AgentConfig
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ Ended = Literal["completed", "no_code", "turns", "context", "error", "stopped"]
 class PolicySampling:
     """How a policy samples: temperature (0 is greedy) and the most tokens of one sample."""
 
-    temperature: float = 1.0
-    max_tokens: int = 1500
+    temperature: float
+    max_tokens: int
 
 
 @dataclass(frozen=True)
@@ -82,23 +83,6 @@ class TimedPolicy(Policy, Protocol):
     """A policy that knows how long it has sampled so far, in seconds."""
 
     seconds: float
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one task may take (FACTS B, "training"; output_chars is ours).
-
-    Attributes:
-        turns: Most turns.
-        tokens_per_turn: Most sampled tokens a turn.
-        context: Most tokens of prompt, samples and observations together.
-        output_chars: Most characters of an observation's output; the middle of a longer one is left out.
-    """
-
-    turns: int = 40
-    tokens_per_turn: int = 1500
-    context: int = 28_048
-    output_chars: int = 4000
 
 
 @dataclass(frozen=True)
@@ -196,12 +180,11 @@ async def run_task(
     policy: Policy,
     world: World,
     task: Task,
+    agent: AgentConfig,
     *,
     skills: Sequence[CodeSkill],
     key: str,
-    sampling: PolicySampling,
-    limits: Limits,
-    prompt: Prompt,
+    temperature: float,
 ) -> Episode:
     """Work on one task until it is completed, a turn holds no code, or a limit is reached.
 
@@ -210,7 +193,7 @@ async def run_task(
 
     Never raises for what the policy or the world does: their failure is the Episode's `error`, with the turns so far.
     """
-    run = _Run(policy, task, key, sampling, limits, prompt)
+    run = _Run(policy, task, agent, key, temperature)
     try:
         session = await world.open(task)
         try:
@@ -238,10 +221,9 @@ class _Run:
 
     policy: Policy
     task: Task
+    agent: AgentConfig
     key: str
-    sampling: PolicySampling
-    limits: Limits
-    prompt: Prompt
+    temperature: float
     prompt_ids: tuple[int, ...] = ()
     turns: list[Turn] = field(default_factory=list)
     offered: list[str] = field(default_factory=list)
@@ -257,37 +239,34 @@ class _Run:
 
     async def converse(self, session: Session, world: World, skills: Sequence[CodeSkill]) -> None:
         shown = [skill for skill in skills if skill.name in self.offered]
-        self.prompt_ids = tuple(self.policy.prompt_ids(self.prompt.messages(world, self.task, shown)))
-        ids, observation = list(self.prompt_ids), ()
-        while len(self.turns) < self.limits.turns:
-            if len(ids) + len(observation) >= self.limits.context:
+        self.prompt_ids = tuple(self.policy.prompt_ids(messages(self.agent, world, self.task, shown)))
+        ids, observed = list(self.prompt_ids), ()
+        while len(self.turns) < self.agent.turns:
+            if len(ids) + len(observed) >= self.agent.context:
                 self.ended = "context"
                 return
-            ids += observation
-            turn = await self.take_turn(session, ids, observation)
+            ids += observed
+            turn = await self.take_turn(session, ids, observed)
             ids += turn.sample.ids
             if ended := _end(turn):
                 self.ended = ended
                 return
-            observation = self.observe(turn)
+            observed = self.observe(turn)
         self.ended = "turns"
 
-    async def take_turn(self, session: Session, ids: list[int], observation: tuple[int, ...]) -> Turn:
-        room = min(self.sampling.max_tokens, self.limits.tokens_per_turn, self.limits.context - len(ids))
-        sampling = replace(self.sampling, max_tokens=room)
+    async def take_turn(self, session: Session, ids: list[int], observed: tuple[int, ...]) -> Turn:
+        room = min(self.agent.tokens_per_turn, self.agent.context - len(ids))
+        sampling = PolicySampling(self.temperature, room)
         sample = await self.policy.sample(tuple(ids), key=f"{self.key}/{len(self.turns)}", sampling=sampling)
-        self.turns.append(Turn(observation, sample))  # kept also where running its code fails
+        self.turns.append(Turn(observed, sample))  # kept also where running its code fails
         code, _ = find_code(sample.text, cut=sample.cut)
         if code is not None:
-            self.turns[-1] = Turn(observation, sample, code, await session.execute(code))
+            self.turns[-1] = Turn(observed, sample, code, await session.execute(code))
         return self.turns[-1]
 
     def observe(self, turn: Turn) -> tuple[int, ...]:
-        text = self.prompt.observation(
-            turn.execution.output if turn.execution else "",
-            limit=self.limits.output_chars,
-            unfinished=len(turn.sample.ids) if turn.unfinished else None,
-        )
+        output = turn.execution.output if turn.execution else ""
+        text = observation(self.agent, output, unfinished=len(turn.sample.ids) if turn.unfinished else None)
         return tuple(self.policy.observation_ids(text, cut=turn.sample.cut))
 
     def episode(self) -> Episode:

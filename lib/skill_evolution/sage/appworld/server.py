@@ -2,7 +2,7 @@
 
     python server.py READY_FILE MEMORY_BYTES
 
-Started by sage/pool.py in a folder of the server's own. It runs as a file, where this library isn't installed:
+Started by appworld/pool.py in a folder of the server's own. It runs as a file, where this library isn't installed:
 only the standard library and what AppWorld brings. AppWorld's own command can't be used, as it listens on all
 interfaces. READY_FILE gets one line of JSON: the port, and which of the limits hold on this system.
 

@@ -1,9 +1,9 @@
 """AppWorld (Trivedi et al. 2024) as a World: its own HTTP server, in its own environment, one process a session.
 
-`make appworld` makes the environment; the data are AppWorld's own download (sage/environment.py). Agent code
+`make appworld` makes the environment; the data are AppWorld's own download (appworld/environment.py). Agent code
 looks API documentation up by its own calls; nothing of AppWorld's content stands in a prompt of ours.
 
-TGC and SGC are computed as for every world (sage/metrics.py): a task's scenario is its id without the last `_<n>`.
+TGC and SGC are computed as for every world (agent/metrics.py): a task's scenario is its id without the last `_<n>`.
 """
 
 import re
@@ -17,9 +17,9 @@ from pydantic import BaseModel, ValidationError
 from skill_evolution.models.prompting import render
 from skill_evolution.sage.agent.world import Task, WorldError
 from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python, data_folder
-from skill_evolution.sage.appworld.pool import PoolSettings, ServerPool
+from skill_evolution.sage.appworld.pool import ServerPool
 from skill_evolution.sage.appworld.process import ServerError
-from skill_evolution.sage.appworld.session import AppWorldSession, CallLimits
+from skill_evolution.sage.appworld.session import AppWorldSession
 
 SPLITS = {"train": "train", "dev": "dev", "test": "test_normal", "challenge": "test_challenge"}
 """Our name of a split, and AppWorld's."""
@@ -34,15 +34,14 @@ class _Specs(BaseModel):
 
 
 class AppWorld:
-    """A World (sage/world.py) on the data of one folder.
+    """A World (agent/world.py) on the data of one folder.
 
     Servers start when sessions need them, and end with `close`, at the end of a `with` block, or with this process.
 
     Args:
         root: The folder that holds AppWorld's `data`; None looks where `data_folder` says.
         python: AppWorld's interpreter; None takes `.venv-appworld`, and makes it if need be.
-        pool: How many servers, and their limits.
-        limits: What one call of agent code may take.
+        servers: How many of AppWorld's server processes, hence sessions at once.
 
     Raises:
         AppWorldError: The data aren't there, or the environment can't be made.
@@ -50,18 +49,10 @@ class AppWorld:
 
     name = "appworld"
 
-    def __init__(
-        self,
-        *,
-        root: Path | None = None,
-        python: Path | None = None,
-        pool: PoolSettings | None = None,
-        limits: CallLimits | None = None,
-    ) -> None:
+    def __init__(self, *, root: Path | None = None, python: Path | None = None, servers: int = 4) -> None:
         self.data = data_folder(root)
         self.splits = tuple(ours for ours, theirs in SPLITS.items() if (self.data / f"datasets/{theirs}.txt").is_file())
-        self.limits = limits or CallLimits()
-        self.pool = ServerPool(python or appworld_python(), self.data, pool or PoolSettings())
+        self.pool = ServerPool(python or appworld_python(), self.data, servers)
 
     @property
     def overview(self) -> str:
@@ -118,7 +109,7 @@ class AppWorld:
             server = await self.pool.acquire()
         except ServerError as error:
             raise WorldError(f"task {task.task_id}: {error}") from error
-        session = AppWorldSession(task, server, self.pool, self.limits)
+        session = AppWorldSession(task, server, self.pool)
         await session.initialize()
         return session
 

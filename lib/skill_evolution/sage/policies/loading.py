@@ -31,8 +31,8 @@ def load_policy(config: SageConfig, *, texts: Iterable[str] = (), folder: Path |
     if config.policy.threads:
         torch.set_num_threads(config.policy.threads)
     if folder is None and config.policy.kind == "tiny":
-        tokenizer = train_tokenizer(_some(texts), max_tokens=config.policy.tiny.vocabulary)
-        model: Any = tiny_llama(tokenizer, config.policy.tiny, seed=config.sft_seed)
+        tokenizer = train_tokenizer(_some(texts))
+        model: Any = tiny_llama(tokenizer, seed=config.sft_seed)
     else:
         source = str(folder) if folder else _weights(config.policy)
         tokenizer = AutoTokenizer.from_pretrained(source)

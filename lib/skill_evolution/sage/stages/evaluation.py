@@ -1,7 +1,7 @@
 """Evaluation of a stage's policy: all that is asked of it runs side by side, and each part leaves a CSV file."""
 
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,12 @@ import pandas as pd
 
 from skill_evolution.base import aio
 from skill_evolution.runs.folder import write_json, write_text
-from skill_evolution.sage.agent.chains import Chain
-from skill_evolution.sage.agent.episode import Policy
+from skill_evolution.sage.agent.chains import Chain, run_chain
 from skill_evolution.sage.agent.metrics import episode_frame, metrics
 from skill_evolution.sage.agent.planning import by_scenario
-from skill_evolution.sage.agent.retrieval import RETRIEVERS
 from skill_evolution.sage.agent.world import Task, World
-from skill_evolution.sage.config import Retrieval
-from skill_evolution.sage.stages.stage import Stage, load, open_world
+from skill_evolution.sage.config import AgentConfig, Retrieval
+from skill_evolution.sage.stages.stage import Stage
 
 GREEDY = "greedy"
 
@@ -62,6 +60,11 @@ class Evaluation:
         file = self.file(stage, root)
         return file.is_file() and not _summary(file)["failed"]
 
+    def agent(self, trained: AgentConfig) -> AgentConfig:
+        """The agent that is tested, given the one that was trained."""
+        own = {"library": False} if self.retrieval is None else {"library": True, "retrieval": self.retrieval}
+        return trained.model_copy(update=own)
+
     def chains(self, world: World) -> list[tuple[Task, ...]]:
         """The tasks of each chain."""
         own = by_scenario(world.tasks(self.split))[: self.scenarios]
@@ -76,6 +79,8 @@ def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | No
     Raises:
         ModelError: It serves something else, or doesn't answer.
     """
+    from skill_evolution.sage.stages.training import open_world  # imports torch, as what it is used for does
+
     pending = [evaluation for evaluation in evaluations if not evaluation.finished(stage, root)]
     if not pending:
         return
@@ -90,37 +95,19 @@ def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | No
 async def _chains(
     stage: Stage, world: World, work: Sequence[tuple[Evaluation, Sequence[Task]]], root: Path | None
 ) -> list[Chain]:
-    policy = await _policy(stage, world, root)
-    return await aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work])
+    from skill_evolution.sage.stages.training import policy_to_test
 
-
-async def _policy(stage: Stage, world: World, root: Path | None) -> Policy:
-    """The stage's policy: loaded, on a GPU where there is one, or as the server has it."""
-    import torch
-
-    if stage.config.rollout.engine == "vllm":
-        from skill_evolution.sage.stages.served_stage import served_stage
-
-        return await served_stage(stage, root=root)
-    policy = load(stage, world, root=root)
-    model: Any = policy.model
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return policy
-
-
-def _chain(
-    policy: Policy, world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
-) -> Coroutine[Any, Any, Chain]:
-    from skill_evolution.sage.agent.runner import chain_of
-
-    return chain_of(
-        policy,
-        world,
-        tasks,
-        stage.config.agent,
-        key="/".join(["evaluation", *map(str, stage.seeds), evaluation.split]),
-        retriever=RETRIEVERS[evaluation.retrieval] if evaluation.retrieval else None,
-        temperature=evaluation.temperature,
+    policy = await policy_to_test(stage, world, root=root)
+    return await aio.gather(
+        run_chain(
+            policy,
+            world,
+            tasks,
+            one.agent(stage.config.agent),
+            key="/".join(["evaluation", *map(str, stage.seeds), one.split]),
+            temperature=one.temperature,
+        )
+        for one, tasks in work
     )
 
 

@@ -3,8 +3,8 @@
 from skill_evolution.sage.stages import arms, study
 
 lines = arms.training_arms(arms.lineup("demo", seed=0))
-experiments.run(lines)
-rows = experiments.rows(lines)
+study.run(lines)
+rows = study.rows(lines)
 """
 
 import logging
@@ -23,7 +23,7 @@ from tqdm.auto import tqdm
 
 from skill_evolution.sage.stages.arms import Arm
 from skill_evolution.sage.stages.evaluation import Evaluation, evaluate, read_figures, read_rows
-from skill_evolution.sage.stages.stage import Stage, train
+from skill_evolution.sage.stages.stage import Stage
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ class Job:
         if self.evaluations:
             evaluate(self.stage, self.evaluations, root=root)
         else:
+            from skill_evolution.sage.stages.training import train  # imports torch
+
             train(self.stage, root=root)
 
 

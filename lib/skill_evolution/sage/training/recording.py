@@ -3,11 +3,14 @@
 import logging
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.models.utils import unwrap_model_for_generation
 
+from skill_evolution.runs.folder import write_text
 from skill_evolution.sage.agent.chains import Chain
 from skill_evolution.sage.agent.episode import TimedPolicy
 from skill_evolution.sage.agent.metrics import metrics
@@ -15,7 +18,6 @@ from skill_evolution.sage.agent.rows import Row
 from skill_evolution.sage.agent.runner import Runner
 from skill_evolution.sage.config import GrpoConfig, SageConfig
 from skill_evolution.sage.policies.policy import LocalPolicy
-from skill_evolution.sage.training.training_log import TrainingLog
 
 logger = logging.getLogger(__name__)
 
@@ -42,16 +44,17 @@ def figures(chains: Sequence[Chain], rows: Sequence[Row], *, config: GrpoConfig)
 
 
 class Recorder(TrainerCallback):
-    """Writes one row a step into the log, evaluates on dev, and ends a run early where asked to.
+    """Writes one row a step into a CSV file, evaluates on dev, and ends a run early where asked to.
 
     Columns: step, those of `figures`, loss, grad_norm, learning_rate, entropy, seconds_sampling (in the model),
     seconds_world (the rest of the rollouts), seconds_training (the rest of the step), and at evaluated steps the dev
     metrics as dev_*. Step 0 holds the evaluation before training.
     """
 
-    def __init__(self, runner: Runner, log: TrainingLog, config: SageConfig, *, stop_after: int | None = None) -> None:
+    def __init__(self, runner: Runner, file: Path, config: SageConfig, *, stop_after: int | None = None) -> None:
         """A recorder of a run whose chains `runner` runs."""
-        self.runner, self.log, self.config, self.stop_after = runner, log, config, stop_after
+        self.runner, self.file, self.config, self.stop_after = runner, file, config, stop_after
+        self.rows: list[dict[str, Any]] = []
         self.row: dict[str, Any] = {}
 
     def attach(self, trainer: Any, rollouts: Any) -> None:
@@ -61,8 +64,10 @@ class Recorder(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Drop rows of steps that will be done again; evaluate before the first."""
-        self.log.keep(state.global_step if state.global_step else -1)
+        """Go on with the rows of the steps that a resumed run has done; evaluate before the first."""
+        if state.global_step and self.file.is_file():
+            there = pd.read_csv(self.file, float_precision="round_trip")
+            self.rows = there[there["step"] <= state.global_step].to_dict("records")
         if state.global_step == 0 and self.config.grpo.evaluate_every:
             self._write({"step": 0, **self._dev(0)})
 
@@ -116,7 +121,8 @@ class Recorder(TrainerCallback):
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.trainer.is_world_process_zero():
-            self.log.write(row)
+            self.rows.append(row)  # written whole each time: a killed run leaves a file that can be read
+            write_text(self.file, pd.DataFrame(self.rows).to_csv(index=False, lineterminator="\n"))
 
 
 class sampling:  # noqa: N801 - a context manager

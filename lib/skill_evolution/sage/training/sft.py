@@ -6,10 +6,8 @@ that it will meet. Each turn becomes one example: everything before it is the pr
 """
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -23,11 +21,12 @@ from trl import SFTConfig as TrlSftConfig  # pyright: ignore[reportPrivateImport
 from trl import SFTTrainer  # pyright: ignore[reportPrivateImportUsage]
 
 from skill_evolution.base import aio
-from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.chains import Chain, run_chain
 from skill_evolution.sage.agent.episode import Episode, PolicySampling, Sample
-from skill_evolution.sage.agent.runner import Runner, chain_of, retriever_of
+from skill_evolution.sage.agent.runner import Runner
 from skill_evolution.sage.agent.world import Task, World
 from skill_evolution.sage.config import AgentConfig, SageConfig, SftConfig
+from skill_evolution.sage.policies.chat_tokens import ChatTokens
 from skill_evolution.sage.policies.loading import process_count, take_trained
 from skill_evolution.sage.policies.policy import LocalPolicy
 
@@ -58,24 +57,13 @@ def examples(episodes: Iterable[Episode]) -> list[Example]:
     return found
 
 
-@dataclass
-class ScriptedPolicy:
+class ScriptedPolicy(ChatTokens):
     """Says what a script holds, turn by turn, in the ids of another policy's tokenizer: runs an expert's trace."""
 
-    policy: LocalPolicy
-    turns: list[str]
-
-    def prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """As the other policy."""
-        return self.policy.prompt_ids(messages)
-
-    def observation_ids(self, text: str, *, cut: bool = False) -> list[int]:
-        """As the other policy."""
-        return self.policy.observation_ids(text, cut=cut)
-
-    def live(self) -> AbstractContextManager[None]:
-        """Nothing is batched."""
-        return contextlib.nullcontext()
+    def __init__(self, policy: LocalPolicy, turns: Iterable[str]) -> None:
+        """For the text of each turn."""
+        super().__init__(policy.tokenizer, policy.model.generation_config)
+        self.turns = list(turns)
 
     async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
         """The script's next turn; the log-probabilities are 0.
@@ -85,7 +73,7 @@ class ScriptedPolicy:
         """
         await asyncio.sleep(0)
         text = self.turns.pop(0)
-        turn = tuple(self.policy.turn_ids(text))
+        turn = tuple(self.turn_ids(text))
         return Sample(turn, (0.0,) * len(turn), text, cut=False)
 
 
@@ -107,19 +95,18 @@ def expert_chains(
     Raises:
         ValueError: A task of a chain doesn't succeed: the expert is wrong, or a limit is too tight for it.
     """
-    chains = aio.run_sync(aio.gather(_scripted(policy, world, tasks, script, agent) for tasks, script in scripts))
+    says = [ScriptedPolicy(policy, (turn for turns in script for turn in turns)) for _, script in scripts]
+    chains = aio.run_sync(
+        aio.gather(
+            run_chain(one, world, tasks, agent, key="expert", temperature=0.0)
+            for one, (tasks, _) in zip(says, scripts, strict=True)
+        )
+    )
     for episode in (episode for chain in chains for episode in chain.episodes):
         if not episode.success:
             what = episode.error or f"score {episode.score}, ended: {episode.ended}"
             raise ValueError(f"the expert fails {episode.task.task_id}: {what}")
     return chains
-
-
-def _scripted(
-    policy: LocalPolicy, world: World, tasks: Sequence[Task], script: Script, agent: AgentConfig
-) -> Coroutine[Any, Any, Chain]:
-    says = ScriptedPolicy(policy, [turn for turns in script for turn in turns])
-    return chain_of(says, world, tasks, agent, key="expert", temperature=0.0, retriever=retriever_of(agent))
 
 
 def rejection_sampled(runner: Runner, tasks: Sequence[Task], config: SftConfig, *, key: str) -> list[Episode]:
