@@ -14,7 +14,8 @@ import pytest
 import torch
 from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy, varied
 
-from skill_evolution.sage import REWARDS, Chain, group_advantages, outcomes
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.rewards import REWARDS, group_advantages, outcomes
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.policies.policy import LocalPolicy
 from skill_evolution.sage.training import grpo as grpo_module

@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, episode_frame
-from skill_evolution.sage.agent.metrics import metrics
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.code_skills import CodeLibrary
+from skill_evolution.sage.agent.episode import Episode, Sample, Turn
+from skill_evolution.sage.agent.metrics import episode_frame, metrics
+from skill_evolution.sage.agent.world import Execution
 
 
 def episode(

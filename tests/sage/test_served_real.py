@@ -11,7 +11,7 @@ from skill_evolution.models import serve
 from skill_evolution.models.config import ModelConfig, ServeConfig
 from skill_evolution.models.server import ServerModel
 from skill_evolution.models.vllm_environment import FOLDER, PYTHON_VARIABLE
-from skill_evolution.sage import PolicySampling, Sample
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
 from skill_evolution.sage.config import load_sage_config
 from skill_evolution.sage.policies.loading import load_policy
 from skill_evolution.sage.policies.served_policy import ServedPolicy
@@ -38,7 +38,11 @@ def policy() -> Iterator[ServedPolicy]:
     server = serve.start(MODEL)
     try:
         local = load_policy(load_sage_config("cpu"))
-        yield ServedPolicy(local.model, local.tokenizer, server=ServerModel(model=MODEL.model, base_url=MODEL.base_url))
+        yield ServedPolicy(
+            local.tokenizer,
+            local.model.generation_config,
+            server=ServerModel(model=MODEL.model, base_url=MODEL.base_url),
+        )
     finally:
         server.stop()
 

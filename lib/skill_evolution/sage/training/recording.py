@@ -2,12 +2,13 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState
 from trl.models.utils import unwrap_model_for_generation
 
 from skill_evolution.runs.folder import write_text
@@ -61,9 +62,7 @@ class Recorder(TrainerCallback):
         """Name the trainer and the rollouts that are recorded; to be called before training."""
         self.trainer, self.rollouts = trainer, rollouts
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Go on with the rows of the steps that a resumed run has done; evaluate before the first."""
         if state.global_step and self.file.is_file():
             there = pd.read_csv(self.file, float_precision="round_trip")
@@ -71,13 +70,11 @@ class Recorder(TrainerCallback):
         if state.global_step == 0 and self.config.grpo.evaluate_every:
             self._write({"step": 0, **self._dev(0)})
 
-    def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Start the clocks."""
         self.clock = (time.perf_counter(), self.runner.seconds, self.runner.policy.seconds)
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Take the step's figures, evaluate where it is time, stop where asked to."""
         step, grpo = state.global_step, self.config.grpo
         chains, rows = self.rollouts.chains, self.rollouts.rows
@@ -89,9 +86,7 @@ class Recorder(TrainerCallback):
         if step == self.stop_after:
             control.should_save = control.should_training_stop = True
 
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any) -> None:
         """Write the row, with what TRL knows of the update."""
         if logs and "loss" in logs and self.row.get("step") == state.global_step:
             taken = ("loss", "grad_norm", "learning_rate", "entropy")
@@ -101,11 +96,7 @@ class Recorder(TrainerCallback):
         wall, rollouts, sampling = self.clock
         whole = time.perf_counter() - wall
         rolled, sampled = self.runner.seconds - rollouts, self.runner.policy.seconds - sampling
-        return {
-            "seconds_sampling": sampled,
-            "seconds_world": rolled - sampled,
-            "seconds_training": whole - rolled,
-        }
+        return {"seconds_sampling": sampled, "seconds_world": rolled - sampled, "seconds_training": whole - rolled}
 
     def _dev(self, step: int) -> dict[str, float]:
         config = self.config
@@ -125,23 +116,15 @@ class Recorder(TrainerCallback):
             write_text(self.file, pd.DataFrame(self.rows).to_csv(index=False, lineterminator="\n"))
 
 
-class sampling:  # noqa: N801 - a context manager
+@contextmanager
+def sampling(policy: TimedPolicy, trainer: Any) -> Iterator[None]:
     """Around sampling while a trainer holds the model: unwrapped, its parameters gathered where they're sharded.
 
     Nothing where a server samples.
     """
-
-    def __init__(self, policy: TimedPolicy, trainer: Any) -> None:
-        """For a policy and the trainer that trains its model."""
-        self.policy = policy if isinstance(policy, LocalPolicy) else None
-        self.context = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
-
-    def __enter__(self) -> None:
-        """The policy samples from the trainer's model."""
-        if self.policy:
-            self.policy.model = self.context.__enter__()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        """The model is the trainer's again."""
-        if self.policy:
-            self.context.__exit__(*exc_info)
+    if not isinstance(policy, LocalPolicy):
+        yield
+        return
+    with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+        policy.model = model  # pyright: ignore[reportAttributeAccessIssue]
+        yield
