@@ -1,7 +1,7 @@
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage.agent.code_skills import CodeLibrary, CodeSkill, extract_skills, used_skills
+from skill_evolution.sage.agent.code_skills import CodeLibrary, extract_skills, used_skills
 
 CODE = '''
 import re
@@ -123,8 +123,3 @@ def test_the_same_name_overwrites_and_order_is_kept():
     assert library.skills == (f, g)  # a value: nobody else's changes reach it
     assert library.without(["f"]).names == ("g",)
     assert len(library) == 2
-
-
-def test_a_skills_name_is_an_identifier():
-    with pytest.raises(ValueError, match="function"):
-        CodeSkill("f\nimport os", "def f(): pass")

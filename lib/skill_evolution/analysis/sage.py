@@ -18,7 +18,7 @@ from skill_evolution.analysis import frames
 from skill_evolution.analysis.frames import groups
 from skill_evolution.analysis.statistics import mean_interval, paired_difference
 from skill_evolution.base import paths
-from skill_evolution.sage.config import SageConfig
+from skill_evolution.sage.config import SageConfig, recorded_config
 
 METRICS = ("tgc", "sgc", "steps", "tokens")
 PAIRS = (("sage", "sft"), ("sage", "sft_grpo"))
@@ -167,7 +167,7 @@ def load_seeds(folder: Path = SEEDS) -> SeedGrid:
         return SeedGrid(pd.DataFrame(columns=ROW_COLUMNS), "not measured yet: run benchmarks/sage_seeds.py")
     record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     rows = pd.read_csv(folder / "evaluation.csv", dtype={"error": "str"})
-    config = SageConfig.model_validate(record["config"])
+    config = recorded_config(record["config"])
     seeds = " x ".join(f"{what} seeds {', '.join(map(str, record[key]))}" for what, key in _SEED_KINDS)
     title = f"{made_with(config)}; {seeds}; profile {config.profile}, config {record['config_hash']}"
     return SeedGrid(rows.assign(group=""), title)

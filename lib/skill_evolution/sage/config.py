@@ -1,5 +1,6 @@
 """The one configuration of a SAGE run: defaults are the paper's (FACTS B), profiles are YAML files in profiles/sage."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -209,3 +210,17 @@ def load_sage_config(profile: str = "demo", **overrides: Any) -> SageConfig:
         return SageConfig.model_validate(values)
     except ValidationError as error:
         raise ConfigError(readable(error, path.stem)) from error
+
+
+def recorded_config(values: Mapping[str, Any]) -> SageConfig:
+    """The config that a record holds, without the fields that only the code of then knew."""
+    return SageConfig.model_validate(_known(values, SageConfig))
+
+
+def _known(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    fields = model.model_fields
+    return {
+        name: _known(value, fields[name].annotation) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+        if name in fields
+    }

@@ -28,9 +28,6 @@ class CodeSkill:
         task_id: The task in which it was written.
         scenario: That task's scenario.
         instruction: That task's instruction.
-
-    Raises:
-        ValueError: The name is no identifier.
     """
 
     name: str
@@ -39,10 +36,6 @@ class CodeSkill:
     task_id: str = ""
     scenario: str = ""
     instruction: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name.isidentifier():
-            raise ValueError(f"skill {self.name!r}: the name must be that of a function")
 
     @property
     def code(self) -> str:

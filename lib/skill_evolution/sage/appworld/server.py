@@ -60,7 +60,7 @@ def survive_agent_code() -> None:
     AppWorld takes in only an Exception of code that it could parse and walk. KeyboardInterrupt would end the server,
     and a null byte or a deep expression would leave it answering 500 with its guard on, against its own files.
     """
-    from appworld.environment import AppWorld  # pyright: ignore[reportMissingImports]
+    from appworld.environment import AppWorld  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
 
     execute = AppWorld.execute
 

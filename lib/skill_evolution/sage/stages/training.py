@@ -126,7 +126,7 @@ def _fine_tune(config: SageConfig, policy: LocalPolicy, world: World, folder: Pa
 
 
 def _train_grpo(config: SageConfig, policy: LocalPolicy, world: World, folder: Path) -> None:
-    train_grpo(policy, world, config, folder, resume=True)
+    train_grpo(policy, world, config, folder)
 
 
 _TRAINERS: dict[str, Callable[[SageConfig, LocalPolicy, World, Path], None]] = {

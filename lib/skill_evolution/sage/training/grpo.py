@@ -28,7 +28,7 @@ from skill_evolution.sage.agent.rows import Row, padding_row, training_rows
 from skill_evolution.sage.agent.runner import Enough, Runner, Tally, Work
 from skill_evolution.sage.agent.world import World
 from skill_evolution.sage.config import SageConfig
-from skill_evolution.sage.policies.loading import process_count, take_trained
+from skill_evolution.sage.policies.loading import process_count, process_index, take_trained
 from skill_evolution.sage.policies.policy import LocalPolicy
 from skill_evolution.sage.policies.served_policy import ServedPolicy, server_of
 from skill_evolution.sage.training.grpo_arguments import divide, trl_arguments
@@ -37,15 +37,7 @@ from skill_evolution.sage.training.recording import Recorder, sampling
 _RUNS = itertools.count()  # of this process, and of all that train together: the store where they count outlives a run
 
 
-def train_grpo(
-    policy: LocalPolicy,
-    world: World,
-    config: SageConfig,
-    folder: Path,
-    *,
-    resume: bool = False,
-    stop_after: int | None = None,
-) -> list[dict[str, Any]]:
+def train_grpo(policy: LocalPolicy, world: World, config: SageConfig, folder: Path) -> list[dict[str, Any]]:
     """Train the policy in place on the world's train split.
 
     With `config.agent.library` and `config.grpo.chain_length` of at least 2 that is SAGE; without library and with
@@ -57,10 +49,8 @@ def train_grpo(
         policy: What is trained.
         world: Tasks of its splits `train` and, for evaluation, `dev`.
         config: The run.
-        folder: Gets `training.csv` (one row a step, see `Recorder`) and TRL's checkpoints.
-        resume: Go on from the last checkpoint in the folder, if there is one.
-        stop_after: End after this step with a checkpoint, as if interrupted; the learning rate's schedule is that of
-            the whole run.
+        folder: Gets `training.csv` (one row a step, see `Recorder`) and TRL's checkpoints. A run that was stopped goes
+            on from the last one there.
 
     Returns:
         The rows of `training.csv`.
@@ -68,7 +58,7 @@ def train_grpo(
     steps = plan(world, config)
     division = divide(config.grpo, processes=process_count())
     rollouts = Rollouts(sampler_of(policy, config), world, config, steps, padding=division.padding)
-    recorder = Recorder(rollouts.runner, folder / "training.csv", config, stop_after=stop_after)
+    recorder = Recorder(rollouts.runner, folder / "training.csv", config)
     trainer = _Trainer(
         model=policy.model,
         processing_class=policy.tokenizer,
@@ -81,8 +71,7 @@ def train_grpo(
     trainer.remove_callback(PrinterCallback)  # the library doesn't print
     recorder.attach(trainer, rollouts)
     trainer.loss_factor = 1 + division.padding * config.grpo.group / config.grpo.rows
-    checkpoint = get_last_checkpoint(str(folder)) if resume and folder.is_dir() else None
-    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
     take_trained(policy, trainer)
     return recorder.rows
 
@@ -123,7 +112,9 @@ class Rollouts:
     padding: int = 0
 
     def __post_init__(self) -> None:
-        self.runner = Runner(self.policy, self.world, self.config.agent, share=gather_object)
+        self.runner = Runner(
+            self.policy, self.world, self.config.agent, process_index(), process_count(), gather_object
+        )
         self.run = next(_RUNS)
         self.chains: list[Chain] = []
         self.rows: list[Row] = []
@@ -137,14 +128,13 @@ class Rollouts:
         if everyone != expected:
             raise ValueError(f"step {step}: TRL asked for other rows than planned: {everyone[:3]} ...")
         self._roll(step, trainer)
-        start = trainer.accelerator.process_index * len(prompts)
+        start = self.runner.rank * len(prompts)
         nothing = padding_row(int(trainer.processing_class.pad_token_id))
         rows = [*self.rows, *[nothing] * (self.padding * group)]
         return _columns(rows[start : start + len(prompts)])
 
     def _roll(self, step: int, trainer: Any) -> None:
-        accelerator, grpo = trainer.accelerator, self.config.grpo
-        self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
+        grpo = self.config.grpo
         with sampling(self.policy, trainer):
             self.chains = self.runner.run(
                 self._work(step), temperature=grpo.temperature, enough=self._enough, tally=self._tally(step)

@@ -45,16 +45,16 @@ def figures(chains: Sequence[Chain], rows: Sequence[Row], *, config: GrpoConfig)
 
 
 class Recorder(TrainerCallback):
-    """Writes one row a step into a CSV file, evaluates on dev, and ends a run early where asked to.
+    """Writes one row a step into a CSV file, and evaluates on dev.
 
     Columns: step, those of `figures`, loss, grad_norm, learning_rate, entropy, seconds_sampling (in the model),
     seconds_world (the rest of the rollouts), seconds_training (the rest of the step), and at evaluated steps the dev
     metrics as dev_*. Step 0 holds the evaluation before training.
     """
 
-    def __init__(self, runner: Runner, file: Path, config: SageConfig, *, stop_after: int | None = None) -> None:
+    def __init__(self, runner: Runner, file: Path, config: SageConfig) -> None:
         """A recorder of a run whose chains `runner` runs."""
-        self.runner, self.file, self.config, self.stop_after = runner, file, config, stop_after
+        self.runner, self.file, self.config = runner, file, config
         self.rows: list[dict[str, Any]] = []
         self.row: dict[str, Any] = {}
 
@@ -66,7 +66,7 @@ class Recorder(TrainerCallback):
         """Go on with the rows of the steps that a resumed run has done; evaluate before the first."""
         if state.global_step and self.file.is_file():
             there = pd.read_csv(self.file, float_precision="round_trip")
-            self.rows = there[there["step"] <= state.global_step].to_dict("records")
+            self.rows = there.query("step <= @state.global_step").to_dict(orient="records")
         if state.global_step == 0 and self.config.grpo.evaluate_every:
             self._write({"step": 0, **self._dev(0)})
 
@@ -75,7 +75,7 @@ class Recorder(TrainerCallback):
         self.clock = (time.perf_counter(), self.runner.seconds, self.runner.policy.seconds)
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Take the step's figures, evaluate where it is time, stop where asked to."""
+        """Take the step's figures, and evaluate where it is time."""
         step, grpo = state.global_step, self.config.grpo
         chains, rows = self.rollouts.chains, self.rollouts.rows
         self.row = {"step": step, **figures(chains, rows, config=grpo), **self._times()}
@@ -83,8 +83,6 @@ class Recorder(TrainerCallback):
             logger.warning("step %d: %d rows failed and are not trained on", step, self.row["failed"])
         if grpo.evaluate_every and step % grpo.evaluate_every == 0:
             self.row |= self._dev(step)
-        if step == self.stop_after:
-            control.should_save = control.should_training_stop = True
 
     def on_log(self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any) -> None:
         """Write the row, with what TRL knows of the update."""
@@ -100,8 +98,6 @@ class Recorder(TrainerCallback):
 
     def _dev(self, step: int) -> dict[str, float]:
         config = self.config
-        accelerator = self.trainer.accelerator
-        self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
         if self.trainer.use_vllm:  # the server has the weights of before the step
             self.trainer.vllm_generation.sync_weights()
         with sampling(self.runner.policy, self.trainer):
