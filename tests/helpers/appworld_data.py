@@ -1,7 +1,7 @@
 # pyright: reportMissingImports=false
 """Builds a small data folder for AppWorld: one user with a note app, a scenario of three tasks, and two faulty tasks.
 
-    APPWORLD_ROOT=folder .venv-appworld/bin/python tests/sage/appworld_data.py
+    APPWORLD_ROOT=folder .venv-appworld/bin/python tests/helpers/appworld_data.py
 
 Run by the slow tests, with AppWorld's interpreter, in a temporary folder. The tasks are ours; API docs and databases
 come out of the installed package and stay in that folder, since AppWorld asks that its content isn't passed on in

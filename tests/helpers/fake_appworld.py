@@ -1,4 +1,4 @@
-"""Stands in for AppWorld's interpreter running sage/appworld_server.py: a server that fails as it is told to.
+"""Stands in for AppWorld's interpreter running sage/appworld/server.py: a server that fails as it is told to.
 
     fake_appworld.py MODE PIDS_FILE -P appworld_server.py READY_FILE MEMORY_BYTES
 

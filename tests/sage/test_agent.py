@@ -150,7 +150,7 @@ async def test_an_observation_that_does_not_fit_ends_it():
 
 
 async def test_a_prompt_that_does_not_fit_ends_it_before_the_first_turn():
-    episode = await solve(says(DONE), context=5)
+    episode = await solve(says(DONE), context=64, layout="full")
     assert (episode.ended, episode.steps, episode.completion_ids, episode.error) == ("context", 0, (), None)
 
 

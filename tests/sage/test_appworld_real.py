@@ -1,4 +1,4 @@
-"""AppWorld itself behind the adapter: real processes on a data folder made by hand (tests/sage/appworld_data.py)."""
+"""AppWorld itself behind the adapter: real processes on a data folder made by hand (tests/helpers/appworld_data.py)."""
 
 import asyncio
 import os

@@ -198,14 +198,13 @@ async def run_task(
         session = await world.open(task)
         try:
             await run.load(session, skills)
-            await run.converse(session, world, skills)
-            run.score = await session.score()
+            ended = await run.converse(session, world, skills)
+            return run.episode(ended, score=await session.score())
         finally:
             await _close(session, key)
     except Exception as error:  # any: a fault in one row must not cost the others their step
         logger.warning("%s: the row failed", key, exc_info=True)
-        run.score, run.ended, run.error = 0.0, "error", f"{type(error).__name__}: {error}"
-    return run.episode()
+        return run.episode("error", error=f"{type(error).__name__}: {error}")
 
 
 async def _close(session: Session, key: str) -> None:
@@ -228,31 +227,26 @@ class _Run:
     turns: list[Turn] = field(default_factory=list)
     offered: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    score: float = 0.0
-    ended: Ended = "error"
-    error: str | None = None
 
     async def load(self, session: Session, skills: Sequence[CodeSkill]) -> None:
         for skill in skills:
             failed = (await session.execute(skill.code)).error
             (self.dropped if failed else self.offered).append(skill.name)
 
-    async def converse(self, session: Session, world: World, skills: Sequence[CodeSkill]) -> None:
+    async def converse(self, session: Session, world: World, skills: Sequence[CodeSkill]) -> Ended:
         shown = [skill for skill in skills if skill.name in self.offered]
         self.prompt_ids = tuple(self.policy.prompt_ids(messages(self.agent, world, self.task, shown)))
         ids, observed = list(self.prompt_ids), ()
         while len(self.turns) < self.agent.turns:
             if len(ids) + len(observed) >= self.agent.context:
-                self.ended = "context"
-                return
+                return "context"
             ids += observed
             turn = await self.take_turn(session, ids, observed)
             ids += turn.sample.ids
             if ended := _end(turn):
-                self.ended = ended
-                return
+                return ended
             observed = self.observe(turn)
-        self.ended = "turns"
+        return "turns"
 
     async def take_turn(self, session: Session, ids: list[int], observed: tuple[int, ...]) -> Turn:
         room = min(self.agent.tokens_per_turn, self.agent.context - len(ids))
@@ -269,7 +263,7 @@ class _Run:
         text = observation(self.agent, output, unfinished=len(turn.sample.ids) if turn.unfinished else None)
         return tuple(self.policy.observation_ids(text, cut=turn.sample.cut))
 
-    def episode(self) -> Episode:
+    def episode(self, ended: Ended, *, score: float = 0.0, error: str | None = None) -> Episode:
         run = [turn.code for turn in self.turns if turn.code is not None and turn.execution and parses(turn.code)]
         code = "\n\n".join(run)  # the task's code as one: a function may be defined in one turn and called in the next
         return Episode(
@@ -277,14 +271,14 @@ class _Run:
             key=self.key,
             prompt_ids=self.prompt_ids,
             turns=tuple(self.turns),
-            score=self.score,
+            score=score,
             completed=any(turn.execution.completed for turn in self.turns if turn.execution),
-            ended=self.ended,
+            ended=ended,
             offered=tuple(self.offered),
             dropped=tuple(self.dropped),
             defined=tuple(extract_skills(code, self.task)),
             used=used_skills(code, self.offered),
-            error=self.error,
+            error=error,
         )
 
 

@@ -1,8 +1,9 @@
 """The policy sampled by a server that holds a copy of its weights (vLLM), where `generate` in the trainer is too slow.
 
 TRL sends the trained weights to the server before each step's rollouts (NCCL, so both need CUDA). The log-probabilities
-come from the server as well: what they lack against the trainer's is made up for token by token (`trl_arguments`). The
-server must give them at the sampling temperature: `vllm serve --logprobs-mode processed_logprobs`.
+come from the server as well: what they lack against the trainer's is made up for token by token
+(training/grpo_arguments.py). The server must give them at the sampling temperature: `vllm serve --logprobs-mode
+processed_logprobs`.
 """
 
 import json

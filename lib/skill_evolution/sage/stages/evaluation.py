@@ -112,7 +112,7 @@ async def _chains(
 
 
 def _write(chains: Sequence[Chain], file: Path, evaluation: Evaluation) -> None:
-    rows = episode_frame(chains).drop(columns=["index", "key", "reward"])
+    rows = episode_frame(chains)
     rows.insert(0, "split", evaluation.split)
     rows.insert(1, "decoding", evaluation.decoding)
     write_json(file.with_suffix(".json"), metrics(chains))
