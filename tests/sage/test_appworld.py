@@ -138,7 +138,7 @@ async def test_a_long_output_is_cut_and_says_so(make: Callable[..., AppWorld]) -
     world = make()
     session = await world.open(first(world))
     output = (await session.execute("flood 20007")).output
-    assert output == "x" * 20_000 + "\n[7 more characters were left out]"
+    assert output == "x" * 10_000 + "\n[7 characters left out]\n" + "x" * 10_000
     await session.close()
 
 

@@ -154,7 +154,7 @@ def test_what_is_finished_is_not_done_again_and_failed_rows_are(ran: Any) -> Non
     before = summary.read_text(encoding="utf-8")
     summary.write_text(json.dumps(json.loads(before) | {"failed": 1.0}), encoding="utf-8")
     jobs, _ = study.plan(lines, root=root)
-    assert [job.evaluations for job in jobs.values()] == [(lines[0].evaluations[0],)]
+    assert [job.args for job in jobs.values()] == [(lines[0].stage, [lines[0].evaluations[0]])]
     study.run(lines, processes=1, root=root)
     assert summary.read_text(encoding="utf-8") == before
 

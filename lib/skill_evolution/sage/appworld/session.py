@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from skill_evolution.sage.agent.prompt import shorten
 from skill_evolution.sage.agent.world import Execution, Task, WorldError
 from skill_evolution.sage.appworld import pool
 from skill_evolution.sage.appworld.pool import ServerPool
@@ -77,7 +78,7 @@ class AppWorldSession:
         completed = await self._post("/task_completed", bool)
         before, self._calls = self._calls, max(self._calls, self._logged_calls())
         return Execution(
-            output=_cut(output.rstrip("\n"), OUTPUT_CHARS),
+            output=shorten(output.rstrip("\n"), OUTPUT_CHARS),
             error=error_of(output),
             api_calls=self._calls - before,
             completed=completed,
@@ -146,8 +147,3 @@ def error_of(output: str) -> str | None:
         return "SyntaxError: " + lines[-1].removeprefix("Message: ")
     named = (line for line in lines if re.match(r"[A-Za-z_][\w.]*(: |$)", line))
     return next(named, lines[-1] if lines else "Error: AppWorld gives no reason")
-
-
-def _cut(text: str, limit: int) -> str:
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}\n[{left_out} more characters were left out]"

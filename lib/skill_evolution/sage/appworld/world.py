@@ -15,6 +15,7 @@ from typing import Self
 from pydantic import BaseModel, ValidationError
 
 from skill_evolution.models.prompting import render
+from skill_evolution.sage.agent.planning import by_scenario
 from skill_evolution.sage.agent.world import Task, WorldError
 from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python, data_folder
 from skill_evolution.sage.appworld.pool import ServerPool
@@ -69,14 +70,8 @@ class AppWorld:
         if split not in self.splits:
             raise ValueError(f"AppWorld's split {split!r} isn't in {self.data}; there is {', '.join(self.splits)}")
         text = (self.data / "datasets" / f"{SPLITS[split]}.txt").read_text(encoding="utf-8")
-        scenarios: dict[str, list[str]] = {}
-        for task_id in text.split():
-            scenarios.setdefault(_scenario(task_id), []).append(task_id)
-        return [
-            self._task(task_id, split)
-            for ids in scenarios.values()
-            for task_id in sorted(ids, key=lambda name: int(name.rpartition("_")[2]))
-        ]
+        listed = by_scenario([self._task(task_id, split) for task_id in text.split()])
+        return [task for own in listed for task in sorted(own, key=lambda task: int(task.task_id.rpartition("_")[2]))]
 
     def _task(self, task_id: str, split: str) -> Task:
         file = self._folder(task_id) / "specs.json"
@@ -86,7 +81,7 @@ class AppWorld:
             raise AppWorldError(f"task {task_id}: {file} can't be read: {error}") from error
         return Task(
             task_id=task_id,
-            scenario=_scenario(task_id),
+            scenario=task_id.rpartition("_")[0],
             split=split,
             instruction=specs.instruction,
             user=dict(specs.supervisor),
@@ -122,7 +117,3 @@ class AppWorld:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
-
-
-def _scenario(task_id: str) -> str:
-    return task_id.rpartition("_")[0]

@@ -57,8 +57,16 @@ class Evaluation:
 
     def finished(self, stage: Stage, root: Path | None = None) -> bool:
         """Whether its files are there and no row failed: failures are tried again."""
-        file = self.file(stage, root)
-        return file.is_file() and not _summary(file)["failed"]
+        return self.file(stage, root).is_file() and not self.figures(stage, root)["failed"]
+
+    def rows(self, stage: Stage, root: Path | None = None) -> pd.DataFrame:
+        """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
+        return pd.read_csv(self.file(stage, root), dtype={"error": "str"})
+
+    def figures(self, stage: Stage, root: Path | None = None) -> dict[str, Any]:
+        """The figures of `metrics.metrics` over all its chains, after its split and decoding."""
+        found = json.loads(self.file(stage, root).with_suffix(".json").read_text(encoding="utf-8"))
+        return {"split": self.split, "decoding": self.decoding, **found}
 
     def agent(self, trained: AgentConfig) -> AgentConfig:
         """The agent that is tested, given the one that was trained."""
@@ -117,18 +125,3 @@ def _write(chains: Sequence[Chain], file: Path, evaluation: Evaluation) -> None:
     rows.insert(1, "decoding", evaluation.decoding)
     write_json(file.with_suffix(".json"), metrics(chains))
     write_text(file, rows.to_csv(index=False, lineterminator="\n"))
-
-
-def read_rows(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> pd.DataFrame:
-    """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
-    return pd.read_csv(evaluation.file(stage, root), dtype={"error": "str"})
-
-
-def read_figures(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> dict[str, Any]:
-    """The figures of `metrics.metrics` over all its chains."""
-    own = {"split": evaluation.split, "decoding": evaluation.decoding}
-    return own | _summary(evaluation.file(stage, root))
-
-
-def _summary(file: Path) -> dict[str, Any]:
-    return json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
