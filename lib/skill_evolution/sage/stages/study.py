@@ -32,7 +32,7 @@ class ExperimentError(RuntimeError):
     """A stage failed in a worker process; names the stage and holds the worker's traceback."""
 
 
-Job = Callable[[], None]
+Job = partial[None]
 """What one worker does at a time: train a stage, or, where there are some, run its evaluations."""
 
 
