@@ -21,7 +21,7 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl.trainer.grpo_trainer import GRPOTrainer
 
-from skill_evolution.sage.agent.runner import prompt
+from skill_evolution.sage.agent.prompt import messages
 from skill_evolution.sage.config import SageConfig, load_sage_config
 from skill_evolution.sage.policies.loading import load_policy
 from skill_evolution.sage.policies.policy import LocalPolicy
@@ -68,7 +68,7 @@ def plain(config: SageConfig, world: MiniWorld, folder: Path) -> list[float]:
     arguments.max_completion_length = config.agent.tokens_per_turn
     arguments.generation_kwargs = {"suppress_tokens": [policy.tokenizer.eos_token_id]}
     steps = plan(world, config)
-    prompts = [prompt(config.agent).messages(world, task, []) for step in steps for tasks in step for task in tasks]
+    prompts = [messages(config.agent, world, task, []) for step in steps for tasks in step for task in tasks]
 
     def reward(completion_ids: list[list[int]], **_: Any) -> list[float | None]:
         lengths.append(sum(map(len, completion_ids)))

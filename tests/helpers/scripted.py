@@ -5,7 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from skill_evolution.sage import CodeSkill, Execution, PolicySampling, Sample, Session, Task, WorldError, extract_skills
+from skill_evolution.base import aio
+from skill_evolution.sage.agent.chains import Chain, run_chain
+from skill_evolution.sage.agent.code_skills import CodeSkill, extract_skills
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
+from skill_evolution.sage.agent.world import Execution, Session, Task, World, WorldError
+from skill_evolution.sage.config import AgentConfig
 
 END, USER, MODEL = 256, 257, 258  # bytes are tokens; these open and end turns
 
@@ -119,3 +124,15 @@ class ScriptedPolicy:
 def says(*turns: str | Exception) -> ScriptedPolicy:
     """A policy for one task that says these in turn."""
     return ScriptedPolicy(lambda key: turns[int(key.rpartition("/")[2])])
+
+
+async def run_chains(
+    policy: ScriptedPolicy, world: World, chains: Sequence[Sequence[Task]], *, key: str = "0/7", group: int = 1
+) -> list[Chain]:
+    """G chains over each sequence of tasks, side by side, of the agent with its library and the compact prompt."""
+    agent = AgentConfig(layout="compact", tokens_per_turn=4000)
+    return await aio.gather(
+        run_chain(policy, world, tasks, agent, key=key, temperature=1.0, index=index)
+        for tasks in chains
+        for index in range(group)
+    )

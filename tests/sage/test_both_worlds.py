@@ -7,16 +7,15 @@ from pathlib import Path
 
 import appworld_data
 import pytest
-from scripted import ScriptedPolicy, block
+from scripted import ScriptedPolicy, block, run_chains
 from test_appworld_real import LOG_IN, WRITE_NOTE, solution
 
-from skill_evolution.sage import RETRIEVERS, REWARDS, PolicySampling, group_advantages, outcomes, run_chains
 from skill_evolution.sage.agent.metrics import metrics
 from skill_evolution.sage.agent.planning import by_scenario
+from skill_evolution.sage.agent.rewards import REWARDS, group_advantages, outcomes
 from skill_evolution.sage.agent.rows import training_rows
 from skill_evolution.sage.agent.world import Task, World
 from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python
-from skill_evolution.sage.appworld.pool import PoolSettings
 from skill_evolution.sage.appworld.world import AppWorld
 from skill_evolution.testbed.world import MiniWorld, expert_turns
 
@@ -50,7 +49,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Worl
         pytest.skip(f"AppWorld's environment can't be made here: {error}")
     environment = {**os.environ, "APPWORLD_ROOT": str(tmp_path)}
     subprocess.run([python, appworld_data.__file__], cwd=tmp_path, env=environment, check=True)
-    with AppWorld(root=tmp_path, python=python, pool=PoolSettings(size=G)) as world:
+    with AppWorld(root=tmp_path, python=python, servers=G) as world:
         yield world, in_appworld, "apis.supervisor.complete_task()"
 
 
@@ -67,15 +66,7 @@ async def test_the_agent_learns_the_same_from_both(place: tuple[World, Solve, st
         return block(solve(tasks[position], style)[turn])
 
     policy = ScriptedPolicy(script)
-    chains = await run_chains(
-        policy,
-        world,
-        [tasks],
-        key="0",
-        sampling=PolicySampling(1.0, 4000),
-        group=G,
-        retriever=RETRIEVERS["same_scenario"],
-    )
+    chains = await run_chains(policy, world, [tasks], key="0", group=G)
     ended = [[episode.ended for episode in chain.episodes] for chain in chains]
     assert ended == [["completed"] * 2, ["completed"] * 2, ["no_code", "completed"]]
     assert [episode.error for chain in chains for episode in chain.episodes] == [None] * 6

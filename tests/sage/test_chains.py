@@ -7,27 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from scripted import FakeWorld, ScriptedPolicy, block, skill, task
+from scripted import FakeWorld, ScriptedPolicy, block, run_chains, task
 
-from skill_evolution.sage import (
-    RETRIEVERS,
-    REWARDS,
-    CodeLibrary,
-    PolicySampling,
-    Sample,
-    Task,
-    group_advantages,
-    outcomes,
-    run_chain,
-    run_chains,
-)
-from skill_evolution.sage.agent.prompt import Prompt
+from skill_evolution.sage.agent.chains import run_chain
+from skill_evolution.sage.agent.code_skills import CodeLibrary
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
+from skill_evolution.sage.agent.rewards import REWARDS, group_advantages, outcomes
+from skill_evolution.sage.agent.world import Task
+from skill_evolution.sage.config import AgentConfig
 from skill_evolution.testbed.world import MiniWorld, expert_turns
 
-SAME = RETRIEVERS["same_scenario"]
-settings = {"key": "0/7", "sampling": PolicySampling(), "prompt": Prompt("compact")}
-one = partial(run_chain, **settings, retriever=SAME)
-many = partial(run_chains, **settings, retriever=SAME)
+COMPACT = AgentConfig(layout="compact")
+one = partial(run_chain, agent=COMPACT, key="0/7", temperature=1.0)
 TASKS = [task(1), task(2), task(3)]
 
 
@@ -47,7 +38,7 @@ async def test_a_chains_skills_accumulate_and_are_offered_to_its_later_tasks():
 
 async def test_chain_g_never_sees_chain_hs_skills():
     policy = ScriptedPolicy(writes)
-    chains = await many(policy, FakeWorld(), [TASKS, [task(1, "b"), task(2, "b")]], group=3)
+    chains = await run_chains(policy, FakeWorld(), [TASKS, [task(1, "b"), task(2, "b")]], group=3)
     assert [(c.scenario, c.index) for c in chains] == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("b", 2)]
     for chain in chains:
         for position, episode in enumerate(chain.episodes):
@@ -63,7 +54,7 @@ def _all_names() -> list[str]:
 
 async def test_keys_name_seed_step_scenario_chain_position_and_turn():
     policy = ScriptedPolicy(writes)
-    await many(policy, FakeWorld(), [TASKS[:2]], group=2)
+    await run_chains(policy, FakeWorld(), [TASKS[:2]], group=2)
     assert sorted(policy.fed) == ["0/7/a/0/0/0", "0/7/a/0/1/0", "0/7/a/1/0/0", "0/7/a/1/1/0"]
 
 
@@ -73,10 +64,10 @@ def drawn(key: str) -> str:
 
 
 async def test_rollouts_differ_and_the_same_seed_gives_the_same():
-    first, second = [await many(ScriptedPolicy(drawn), FakeWorld(), [TASKS], group=4) for _ in range(2)]
+    first, second = [await run_chains(ScriptedPolicy(drawn), FakeWorld(), [TASKS], group=4) for _ in range(2)]
     assert first == second
     assert len({chain.episodes[0].completion_ids for chain in first}) == 4
-    other = await partial(many, key="1/7")(ScriptedPolicy(drawn), FakeWorld(), [TASKS], group=4)
+    other = await run_chains(ScriptedPolicy(drawn), FakeWorld(), [TASKS], key="1/7", group=4)
     assert [c.episodes[0].completion_ids for c in other] != [c.episodes[0].completion_ids for c in first]
 
 
@@ -106,7 +97,7 @@ async def test_chains_run_side_by_side_and_are_live_meanwhile():
 
     policy = Together(writes)
     async with asyncio.timeout(20):
-        chains = await many(policy, FakeWorld(), [TASKS, [task(1, "b")]], group=3)
+        chains = await run_chains(policy, FakeWorld(), [TASKS, [task(1, "b")]], group=3)
     assert len(chains) == 6
     assert (policy.most, policy.alive) == (6, 0)
 
@@ -121,7 +112,7 @@ async def test_a_fault_in_task_2_costs_that_row_only(fault: str):
         return RuntimeError("out of memory") if fault == "policy" else block("crash()")
 
     world = FakeWorld(unopenable="a_2" if fault == "open" else "")
-    chains = await many(ScriptedPolicy(script), world, [TASKS], group=4)
+    chains = await run_chains(ScriptedPolicy(script), world, [TASKS], group=4)
     errors = [[episode.error is not None for episode in chain.episodes] for chain in chains]
     fine = [False, fault == "open", False]
     assert errors == [fine, [False, True, False], fine, fine]
@@ -150,24 +141,17 @@ async def test_a_skill_is_kept_also_where_its_task_failed():
     assert (chain.episodes[0].success, chain.library.names) == (False, ("f",))
 
 
-async def test_without_a_retriever_there_is_no_library():
-    start = CodeLibrary((skill("def f(): pass", task(9)),))
-    chain = await run_chain(ScriptedPolicy(writes), FakeWorld(), TASKS, **settings, start=start)
+async def test_the_agent_without_library_has_none():
+    agent = COMPACT.model_copy(update={"library": False})
+    chain = await one(ScriptedPolicy(writes), FakeWorld(), TASKS, agent=agent)
     assert [episode.offered for episode in chain.episodes] == [(), (), ()]
-    assert chain.library == start
-
-
-async def test_no_skill_of_the_task_itself_or_of_a_later_one_is_offered():
-    old = [skill(f"def of_{n}(): pass", task(n)) for n in (1, 2, 3, 9)]
-    chain = await one(ScriptedPolicy(writes), FakeWorld(), TASKS[:2], start=CodeLibrary(tuple(old)))
-    assert chain.episodes[0].offered == ("of_3", "of_9")
-    assert chain.episodes[1].offered == ("of_1", "of_3", "of_9", "a_0_0")
+    assert chain.library == CodeLibrary()
 
 
 async def test_a_chain_over_a_split_keeps_one_library_for_its_scenarios():
     tasks = [task(1, "a"), task(2, "a"), replace(task(1, "b"), instruction="Pay Bo 5 dollars")]
-    ngram = RETRIEVERS["query_ngram"]
-    chain = await run_chain(ScriptedPolicy(writes), FakeWorld(), tasks, **settings, retriever=ngram)
+    ngram = COMPACT.model_copy(update={"retrieval": "query_ngram"})
+    chain = await one(ScriptedPolicy(writes), FakeWorld(), tasks, agent=ngram)
     assert chain.episodes[2].offered == ("a_0_0", "a_0_1")
     assert chain.library.names == ("a_0_0", "a_0_1", "b_0_2")
 
@@ -176,13 +160,6 @@ async def test_a_chain_over_a_split_keeps_one_library_for_its_scenarios():
 async def test_a_chain_has_tasks_each_once(tasks: list[Task]):
     with pytest.raises(ValueError, match="each once"):
         await one(ScriptedPolicy(writes), FakeWorld(), tasks)
-
-
-async def test_chains_that_would_draw_the_same_samples_are_refused():
-    with pytest.raises(ValueError, match="share a at 0"):
-        await many(ScriptedPolicy(writes), FakeWorld(), [[task(1)], [task(2)]])
-    with pytest.raises(ValueError, match="group"):
-        await many(ScriptedPolicy(writes), FakeWorld(), [[task(1)]], group=0)
 
 
 async def test_the_experts_skill_is_written_once_and_reused_in_the_bundled_world():

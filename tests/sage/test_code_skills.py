@@ -1,13 +1,7 @@
-import ast
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scripted import skill, task
 
-from skill_evolution.sage import CodeLibrary, CodeLibraryError, CodeSkill, extract_skills, used_skills
+from skill_evolution.sage.agent.code_skills import CodeLibrary, extract_skills, used_skills
 
 CODE = '''
 import re
@@ -129,71 +123,3 @@ def test_the_same_name_overwrites_and_order_is_kept():
     assert library.skills == (f, g)  # a value: nobody else's changes reach it
     assert library.without(["f"]).names == ("g",)
     assert len(library) == 2
-
-
-def test_a_skills_name_is_an_identifier():
-    with pytest.raises(ValueError, match="function"):
-        CodeSkill("f\nimport os", "def f(): pass")
-
-
-def test_a_saved_library_is_readable_and_loads_back_equal(tmp_path: Path):
-    library = CodeLibrary().with_(extract_skills(CODE, task(1, "s", "Größe?")))
-    library = library.with_(
-        [skill("def First(): pass"), skill("def größe(x): return '\\r'"), skill(f"def {'n' * 300}(): pass")]
-    )
-    library.save(tmp_path / "lib")
-    assert CodeLibrary.load(tmp_path / "lib") == library
-    files = sorted(file.name for file in (tmp_path / "lib").iterdir())
-    assert files == ["first-2.py", "first-too.py", "first.py", "groe.py", f"{'n' * 64}.py"]
-    text = (tmp_path / "lib" / "first-too.py").read_text(encoding="utf-8")
-    assert text == (
-        '# name: "first_too"\n# order: 1\n# task_id: "s_1"\n# scenario: "s"\n# instruction: "Gr\\u00f6\\u00dfe?"\n\n'
-        'import os.path\n\ndef first_too(): return os.path.join("a")\n'
-    )
-    library.without(["first"]).save(tmp_path / "lib")
-    assert CodeLibrary.load(tmp_path / "lib") == library.without(["first"])
-    assert [file.name for file in tmp_path.iterdir()] == ["lib"]
-
-
-@given(st.text(), st.text(st.characters(exclude_categories=["Cs"])))
-def test_nothing_breaks_out_of_the_header(tmp_path_factory: pytest.TempPathFactory, instruction: str, doc: str):
-    folder = tmp_path_factory.mktemp("hostile") / "lib"
-    hostile = replace(skill(f"def f():\n    {doc!r}"), instruction=f"{instruction}\nimport os\u2028os.exit()\r# name:")
-    CodeLibrary((hostile,)).save(folder)
-    [file] = folder.iterdir()
-    tree = ast.parse(file.read_bytes())
-    assert [type(node) for node in tree.body] == [ast.FunctionDef]
-    assert CodeLibrary.load(folder).skills == (hostile,)
-
-
-def test_saving_over_something_else_is_refused(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(CodeLibraryError, match="more than a library"):
-        CodeLibrary().save(tmp_path)
-    assert (tmp_path / "notes.txt").exists()
-
-
-HEADER = '# name: "f"\n# order: 0\n# task_id: "t"\n# scenario: "s"\n# instruction: "i"\n\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("def f(): pass", "expected a header"),
-        (HEADER + "def g(): pass", "'f', the code defines g"),
-        (HEADER + "def f(", "the code defines none"),
-        (HEADER.replace('"t"', "3") + "def f(): pass", "task_id"),
-        (HEADER.replace("# order: 0\n", "") + "def f(): pass", "order"),
-        (HEADER.replace("order: 0", "order: 0\n# more: 1") + "def f(): pass", "more"),
-    ],
-)
-def test_a_file_that_is_no_skill_is_named(tmp_path: Path, text: str, says: str):
-    (tmp_path / "f.py").write_text(text, encoding="utf-8")
-    with pytest.raises(CodeLibraryError, match=says) as raised:
-        CodeLibrary.load(tmp_path)
-    assert "f.py" in str(raised.value)
-
-
-def test_no_folder_is_no_library(tmp_path: Path):
-    with pytest.raises(CodeLibraryError, match="not a folder"):
-        CodeLibrary.load(tmp_path / "none")

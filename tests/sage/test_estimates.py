@@ -1,4 +1,4 @@
-"""The arithmetic of docs/estimates.md, against transformers and by hand, and that the page shows what it gives."""
+"""The arithmetic of docs/scale.md, against transformers and by hand, and that the page shows what it gives."""
 
 import re
 
@@ -11,7 +11,7 @@ from skill_evolution.sage.__main__ import _parser
 from skill_evolution.sage.config import load_sage_config
 from skill_evolution.sage.scale import estimates
 
-PAGE = (paths.ROOT / "docs" / "estimates.md").read_text(encoding="utf-8")
+PAGE = (paths.ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("shape", [estimates.QWEN_32B, estimates.QWEN_7B], ids=lambda shape: shape.name)
@@ -54,4 +54,4 @@ def test_the_page_s_commands_exist() -> None:
         words = line.split()
         rest = {"check-launch": ["fsdp"], "verl-data": ["file"]}.get(words[0], [])
         assert _parser().parse_args([*words, *rest]).profile == "paper"
-    assert "skill_evolution.sage.estimates.verl_adapter.SageAgentLoopManager" in PAGE
+    assert "skill_evolution.sage.scale.verl_adapter.SageAgentLoopManager" in PAGE

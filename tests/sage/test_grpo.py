@@ -14,7 +14,8 @@ import pytest
 import torch
 from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy, varied
 
-from skill_evolution.sage import REWARDS, Chain, group_advantages, outcomes
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.rewards import REWARDS, group_advantages, outcomes
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.policies.policy import LocalPolicy
 from skill_evolution.sage.training import grpo as grpo_module
@@ -33,9 +34,12 @@ class Run:
         self.batches: list[dict[str, Any]] = []
         self.rows: list[list[Any]] = []
         self.chains: list[Chain] = []
+        self.interrupted: int | None = None  # before which batch
         original = grpo_module._Trainer._generate_and_score_completions
 
         def spy(trainer: Any, inputs: Any) -> Any:
+            if len(self.batches) == self.interrupted:
+                raise InterruptedError
             batch = original(trainer, inputs)
             self.batches.append(batch)
             self.rows.append(trainer.rollout_func.rows)
@@ -45,12 +49,12 @@ class Run:
         patch.setattr(grpo_module._Trainer, "_generate_and_score_completions", spy)
 
     def train(
-        self, folder: Path, say: Callable[[str], str | Exception | None] | None, config: SageConfig, **options: Any
+        self, folder: Path, say: Callable[[str], str | Exception | None] | None, config: SageConfig
     ) -> tuple[LocalPolicy, list[dict[str, Any]]]:
         policy = toy_policy(cls=SayingPolicy if say else LocalPolicy)
         if say:
             policy.say = say  # type: ignore[attr-defined]
-        return policy, train_grpo(policy, ToyWorld(), config, folder, **options)
+        return policy, train_grpo(policy, ToyWorld(), config, folder)
 
 
 @pytest.fixture
@@ -191,9 +195,11 @@ def test_the_same_seed_gives_the_same_rollouts_and_another_does_not(run: Run, tm
 def test_an_interrupted_run_ends_like_an_undisturbed_one(run: Run, tmp_path: Path) -> None:
     config = toy_config(grpo={"steps": 4, "save_every": 1, "learning_rate": 0.01})
     whole, rows = run.train(tmp_path / "whole", varied, config)
-    run.train(tmp_path / "parts", varied, config, stop_after=2)
-    done = run.rows[4:]
-    resumed, again = run.train(tmp_path / "parts", varied, config, resume=True)
+    run.interrupted = 6
+    with pytest.raises(InterruptedError):
+        run.train(tmp_path / "parts", varied, config)
+    done, run.interrupted = run.rows[4:], None
+    resumed, again = run.train(tmp_path / "parts", varied, config)
     assert len(run.rows) == 8
     assert done + run.rows[6:] == run.rows[:4]
     assert torch.equal(weights(whole), weights(resumed))

@@ -13,10 +13,11 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
+from skill_evolution.base import paths
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.sage.__main__ import main
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.scale.launch import FOLDER, check_launch
+from skill_evolution.sage.scale.launch import check_launch
 
 PAPER = load_sage_config("paper")
 SMALL = {  # seconds: a start of two updates and two steps of reinforcement learning on it
@@ -66,7 +67,9 @@ def test_our_files_fit_the_paper_s_run(name: str) -> None:
 )
 def test_what_cannot_be_is_said(tmp_path: Path, base: str, changes: dict[str, Any], message: str) -> None:
     file = tmp_path / "launch.yaml"
-    file.write_text(yaml.safe_dump(yaml.safe_load((FOLDER / f"{base}.yaml").read_text()) | changes))
+    file.write_text(
+        yaml.safe_dump(yaml.safe_load((paths.PROFILES / "accelerate" / f"{base}.yaml").read_text()) | changes)
+    )
     with pytest.raises(ConfigError, match=f"launch.yaml.*{message}"):
         check_launch(str(file), PAPER)
 

@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, episode_frame
-from skill_evolution.sage.agent.metrics import metrics
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.code_skills import CodeLibrary
+from skill_evolution.sage.agent.episode import Episode, Sample, Turn
+from skill_evolution.sage.agent.metrics import episode_frame, metrics
+from skill_evolution.sage.agent.world import Execution
 
 
 def episode(
@@ -94,11 +97,10 @@ def test_rates_of_nothing_are_missing_not_zero():
 
 def test_one_row_an_episode():
     frame = episode_frame(CHAINS)
-    assert list(frame["key"]) == ["a/1", "a/2", "a/1", "a/2", "b/1", "b/2", "b/3"]
+    assert list(frame["scenario"]) == ["a"] * 4 + ["b"] * 3
     assert list(frame["chain"]) == [0, 0, 1, 1, 2, 2, 2]
     assert list(frame["position"]) == [0, 1, 0, 1, 0, 1, 2]
     assert list(frame["tokens"]) == [15, 3, 6, 6, 1, 4, 8]
     failed = frame.iloc[5]
     assert failed["error"] == "WorldError: x"
     assert math.isnan(failed["score"])
-    assert math.isnan(failed["reward"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from toy_world import toy_policy
 
-from skill_evolution.sage import PolicySampling, Sample
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
 from skill_evolution.sage.policies.policy import LocalPolicy
 
 PROMPTS = ["paint the wall red", "the wall", "now paint the blue wall green now"]
@@ -91,7 +91,7 @@ async def test_a_turn_ends_at_the_end_token_or_at_its_own_limit(policy: LocalPol
 
 async def test_nothing_to_sample_from_raises(policy: LocalPolicy) -> None:
     with pytest.raises(ValueError, match="no tokens"):
-        await policy.sample([], key="k", sampling=PolicySampling())
+        await policy.sample([], key="k", sampling=PolicySampling(1.0, 4))
 
 
 def test_turns_are_the_chat_templates(policy: LocalPolicy) -> None:

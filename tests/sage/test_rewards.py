@@ -3,7 +3,10 @@
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage import REWARDS, Chain, CodeLibrary, Episode, Outcome, group_advantages, outcomes
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.code_skills import CodeLibrary
+from skill_evolution.sage.agent.episode import Episode
+from skill_evolution.sage.agent.rewards import REWARDS, Outcome, group_advantages, outcomes
 
 
 def done(*used_from: int, used: bool | None = None) -> Outcome:

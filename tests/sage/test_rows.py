@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 from scripted import skill, task
 
-from skill_evolution.sage import Chain, CodeLibrary, Episode, Execution, Sample, Turn, group_advantages
-from skill_evolution.sage.agent.rewards import outcome, skill_integrated
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.code_skills import CodeLibrary
+from skill_evolution.sage.agent.episode import Episode, Sample, Turn
+from skill_evolution.sage.agent.rewards import group_advantages, outcome, skill_integrated
 from skill_evolution.sage.agent.rows import training_rows
+from skill_evolution.sage.agent.world import Execution
 
 PAD = 0
 RAN = Execution("1", None, 0, False)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 from scripted import FakeWorld, ScriptedPolicy, block
 
-from skill_evolution.sage import Chain, PolicySampling, Sample
-from skill_evolution.sage.agent.chains import stopped_chain
-from skill_evolution.sage.agent.runner import Enough, OwnTally, Runner, Work, _until
+from skill_evolution.sage.agent.chains import Chain, stopped_chain
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
+from skill_evolution.sage.agent.runner import Enough, Runner, Work, _counting, _until
 from skill_evolution.sage.config import load_sage_config
 
 DONE = block("score(1)\ncomplete_task()")
@@ -78,7 +78,7 @@ async def test_too_few_are_waited_for() -> None:
     def reached(done: Mapping[str, int]) -> bool:
         return Enough(0.75, 0.75).reached({"a": 8}, done)
 
-    tally = OwnTally()
+    tally = _counting()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(_until(work, [chain(one) for one in work], reached, tally), 0.2)
-    assert tally.done() == {"a": 5}
+    assert tally([]) == {"a": 5}

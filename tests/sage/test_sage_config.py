@@ -4,7 +4,7 @@ from skill_evolution.base import paths
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.sage.agent.retrieval import RETRIEVERS
 from skill_evolution.sage.agent.rewards import REWARDS
-from skill_evolution.sage.config import load_sage_config
+from skill_evolution.sage.config import load_sage_config, recorded_config
 
 PROFILES = sorted(path.stem for path in (paths.PROFILES / "sage").glob("*.yaml"))
 
@@ -42,13 +42,20 @@ def test_part_of_a_nested_field_leaves_the_rest() -> None:
         ({"sead": 1}, "unknown key 'sead'; did you mean 'seed'"),
         ({"grpo": {"learning_rat": 1}}, "unknown key 'learning_rat'; did you mean 'learning_rate'"),
         ({"grpo": {"group": 1}}, "grpo.group"),
-        ({"policy": {"tiny": {"width": 60, "heads": 8}}}, "width 60"),
         ({"policy": {"weights": "x"}}, "of kind 'folder'"),
     ],
 )
 def test_errors_name_what_is_wrong(overrides: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_sage_config("demo", **overrides)
+
+
+def test_a_record_of_older_code_can_be_read() -> None:
+    config = load_sage_config("demo", grpo={"steps": 3})
+    values = config.model_dump(mode="json")
+    values["policy"]["tiny"] = {"width": 64}
+    values["gone"] = 1
+    assert recorded_config(values) == config
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:

@@ -15,9 +15,9 @@ from skill_evolution.base import aio
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.models.base import ModelError
 from skill_evolution.models.server import ServerModel
-from skill_evolution.sage import PolicySampling
+from skill_evolution.sage.agent.episode import PolicySampling
 from skill_evolution.sage.config import load_sage_config
-from skill_evolution.sage.policies.served_policy import ServedPolicy, served
+from skill_evolution.sage.policies.served_policy import ServedPolicy, server_of
 from skill_evolution.sage.training import grpo as grpo_module
 from skill_evolution.sage.training.grpo_arguments import trl_arguments
 
@@ -34,7 +34,7 @@ def reply(ids: list[int], logprobs: list[float] | None = None) -> Reply:
 
 def policy(url: str) -> ServedPolicy:
     server = ServerModel(model="m", base_url=url, max_attempts=2, backoff_base=0.0)
-    return ServedPolicy(LOCAL.model, LOCAL.tokenizer, server=server)
+    return ServedPolicy(LOCAL.tokenizer, LOCAL.model.generation_config, server=server)
 
 
 async def test_ids_go_out_and_ids_come_back() -> None:
@@ -78,15 +78,15 @@ async def test_a_reply_that_cannot_be_used_names_the_sample(bad: Reply, message:
 
 
 def test_settings_reach_trl(tmp_path: Path) -> None:
-    config = load_sage_config("paper", rollout={"base_url": "http://node7:9000", "correction": "token_mask"})
+    config = load_sage_config("paper", rollout={"base_url": "http://node7:9000"})
     arguments = trl_arguments(config, tmp_path)
     assert (arguments.use_vllm, arguments.vllm_mode) == (True, "server")
     assert arguments.vllm_server_base_url == "http://node7:9000"
-    assert arguments.vllm_importance_sampling_mode == "token_mask"
+    assert arguments.vllm_importance_sampling_mode == "token_truncate"
     assert not trl_arguments(load_sage_config("demo"), tmp_path).use_vllm
 
 
-@pytest.mark.parametrize("wrong", [{"engine": "vllm"}, {"correction": "sequence_mask"}, {"base_url": "http://a/v1"}])
+@pytest.mark.parametrize("wrong", [{"engine": "vllm"}, {"base_url": "http://a/v1"}])
 def test_settings_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="rollout"):
         load_sage_config("demo", rollout=wrong)
@@ -156,6 +156,6 @@ def test_the_config_s_server_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "skill_evolution.sage.policies.served_policy.ServerModel", lambda **settings: made.update(settings)
     )
-    served(LOCAL.model, LOCAL.tokenizer, load_sage_config("paper"))
+    server_of(load_sage_config("paper"))
     assert made["base_url"] == "http://127.0.0.1:8000/v1"
     assert made["model"] == "Qwen/Qwen2.5-32B-Instruct"

@@ -11,7 +11,7 @@ from skill_evolution.models import serve
 from skill_evolution.models.config import ModelConfig, ServeConfig
 from skill_evolution.models.server import ServerModel
 from skill_evolution.models.vllm_environment import FOLDER, PYTHON_VARIABLE
-from skill_evolution.sage import PolicySampling, Sample
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
 from skill_evolution.sage.config import load_sage_config
 from skill_evolution.sage.policies.loading import load_policy
 from skill_evolution.sage.policies.served_policy import ServedPolicy
@@ -38,16 +38,23 @@ def policy() -> Iterator[ServedPolicy]:
     server = serve.start(MODEL)
     try:
         local = load_policy(load_sage_config("cpu"))
-        yield ServedPolicy(local.model, local.tokenizer, server=ServerModel(model=MODEL.model, base_url=MODEL.base_url))
+        yield ServedPolicy(
+            local.tokenizer,
+            local.model.generation_config,
+            server=ServerModel(model=MODEL.model, base_url=MODEL.base_url),
+        )
     finally:
         server.stop()
 
 
-def logprobs(policy: ServedPolicy, before: list[int], sample: Sample) -> torch.Tensor:
+def logprobs(before: list[int], sample: Sample) -> torch.Tensor:
     """What the model here gives the sampled tokens, at the sampling temperature."""
     ids = torch.tensor([[*before, *sample.ids]])
     with torch.no_grad():
-        logits = policy.model(input_ids=ids).logits[0, len(before) - 1 : -1] / SAMPLING.temperature
+        logits = (
+            load_policy(load_sage_config("cpu")).model(input_ids=ids).logits[0, len(before) - 1 : -1]
+            / SAMPLING.temperature
+        )
     return torch.log_softmax(logits.float(), dim=-1).gather(1, torch.tensor(sample.ids)[:, None])[:, 0]
 
 
@@ -66,7 +73,7 @@ def test_two_turns(policy: ServedPolicy) -> None:
         shown = sample.ids if sample.cut else sample.ids[:-1]
         assert policy.tokenizer.decode(list(shown)) == sample.text
         assert sample.cut == (sample.ids[-1] not in policy.stop)
-        assert torch.allclose(torch.tensor(sample.logprobs), logprobs(policy, before, sample), atol=1e-3)
+        assert torch.allclose(torch.tensor(sample.logprobs), logprobs(before, sample), atol=1e-3)
 
 
 def test_keys_draw_differently_and_zero_is_greedy(policy: ServedPolicy) -> None:

@@ -11,7 +11,7 @@ from toy_world import toy_policy
 from skill_evolution.models.base import ModelError
 from skill_evolution.sage.config import load_sage_config
 from skill_evolution.sage.policies.loading import save_policy
-from skill_evolution.sage.stages.evaluation import Evaluation, evaluate, read_rows
+from skill_evolution.sage.stages.evaluation import Evaluation, evaluate
 from skill_evolution.sage.stages.stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -55,7 +55,7 @@ async def test_the_server_s_model_is_tested(kind: str, weights: Path, tmp_path: 
         asked = asked if kind == "base" else trained(asked, weights, tmp_path)
         name[0] = str(weights) if kind == "base" else asked.name
         await asyncio.to_thread(evaluate, asked, [EVALUATION], root=tmp_path)
-    rows = read_rows(asked, EVALUATION, root=tmp_path)
+    rows = EVALUATION.rows(asked, tmp_path)
     assert len(rows) == 3
     assert set(rows["ended"]) == {"no_code"}
     bodies = [request.body for request in server.requests if request.path.endswith("/completions")]

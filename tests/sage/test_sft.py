@@ -8,11 +8,12 @@ import torch
 from scripted import task
 from toy_world import COLOURS, SayingPolicy, ToyWorld, code, toy_config, toy_policy
 
-from skill_evolution.sage import Episode, Sample, Turn
+from skill_evolution.sage.agent.episode import Episode, Sample, Turn
 from skill_evolution.sage.agent.runner import Runner
 from skill_evolution.sage.policies.loading import load_policy, save_policy
 from skill_evolution.sage.training import sft as sft_module
-from skill_evolution.sage.training.sft import Example, examples, expert_chains, rejection_sampled, train_sft
+from skill_evolution.sage.training.sft import Example, examples, rejection_sampled, train_sft
+from skill_evolution.testbed.world.expert_data import expert_chains
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,8 +13,10 @@ from pydantic import BaseModel
 from toy_world import SayingPolicy, ToyWorld, code, toy_config, toy_policy
 
 from skill_evolution.base import aio
-from skill_evolution.sage import REWARDS, Chain, Sample, group_advantages
+from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.sage.agent.episode import Sample
 from skill_evolution.sage.agent.planning import by_scenario
+from skill_evolution.sage.agent.rewards import REWARDS, group_advantages
 from skill_evolution.sage.agent.rows import training_rows
 from skill_evolution.sage.agent.runner import Runner, Work
 from skill_evolution.sage.scale.verl_rows import advantages, chain_rows, dataset, group_of

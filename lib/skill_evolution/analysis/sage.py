@@ -18,7 +18,7 @@ from skill_evolution.analysis import frames
 from skill_evolution.analysis.frames import groups
 from skill_evolution.analysis.statistics import mean_interval, paired_difference
 from skill_evolution.base import paths
-from skill_evolution.sage.config import SageConfig
+from skill_evolution.sage.config import SageConfig, recorded_config
 
 METRICS = ("tgc", "sgc", "steps", "tokens")
 PAIRS = (("sage", "sft"), ("sage", "sft_grpo"))
@@ -40,7 +40,7 @@ def by_scenario(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a scenario of each arm, evaluation and seed: `tgc` and `sgc` (0 to 100), `steps` and `tokens` a task.
 
     Args:
-        rows: As of `sage.experiments.rows`.
+        rows: As of `stages.study.rows`.
     """
     keys = [*_KEYS, "sft_seed", "seed", "scenario"]
     return pd.DataFrame([_scenario(part, keys) for _, part in groups(rows, *keys)], columns=[*keys, *METRICS])
@@ -137,7 +137,7 @@ def curves(training: pd.DataFrame) -> pd.DataFrame:
     """One row an arm, seeds, step and figure (columns arm, sft_seed, seed, step, metric, value), as far as measured.
 
     Args:
-        training: As of `sage.experiments.training`.
+        training: As of `stages.study.training`.
     """
     present = [column for column in CURVES if column in training]
     keys = ["arm", "sft_seed", "seed", "step"]
@@ -153,7 +153,7 @@ class SeedGrid:
     """The stored grid of seeds (benchmarks/sage_seeds.py).
 
     Attributes:
-        rows: As of `sage.experiments.rows`; empty where nothing was measured.
+        rows: As of `stages.study.rows`; empty where nothing was measured.
         title: Whose policy it is, which seeds and which config, for tables and figures.
     """
 
@@ -167,7 +167,7 @@ def load_seeds(folder: Path = SEEDS) -> SeedGrid:
         return SeedGrid(pd.DataFrame(columns=ROW_COLUMNS), "not measured yet: run benchmarks/sage_seeds.py")
     record = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     rows = pd.read_csv(folder / "evaluation.csv", dtype={"error": "str"})
-    config = SageConfig.model_validate(record["config"])
+    config = recorded_config(record["config"])
     seeds = " x ".join(f"{what} seeds {', '.join(map(str, record[key]))}" for what, key in _SEED_KINDS)
     title = f"{made_with(config)}; {seeds}; profile {config.profile}, config {record['config_hash']}"
     return SeedGrid(rows.assign(group=""), title)

@@ -177,7 +177,7 @@ def skill_table(figures: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """How skills are made and used, a row an arm, with the papers' figures below.
 
     Args:
-        figures: As of `sage.experiments.figures`.
+        figures: As of `stages.study.figures`.
         reported: data/reported/sage_skills.csv.
     """
     ours = [

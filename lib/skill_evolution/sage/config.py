@@ -1,5 +1,6 @@
 """The one configuration of a SAGE run: defaults are the paper's (FACTS B), profiles are YAML files in profiles/sage."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -10,35 +11,6 @@ from skill_evolution.base.settings import Strict, check_keys, validated
 SCHEMA_VERSION = 1
 Retrieval = Literal["same_scenario", "query_ngram", "query_embedding", "skill_embedding"]
 RewardName = Literal["outcome", "chain", "skill_integrated"]
-
-
-class TinyConfig(Strict):
-    """The embedded policy's Llama and its tokenizer (sizes: trials of ours, see sage/tiny.py)."""
-
-    width: int = Field(default=64, ge=8)
-    """Hidden size."""
-    layers: int = Field(default=3, ge=1)
-    """Transformer layers."""
-    heads: int = Field(default=2, ge=1)
-    """Attention heads; the width is a multiple of twice their number."""
-    feed_forward: int = Field(default=192, ge=8)
-    """Width of the feed-forward layers."""
-    initializer_range: float = Field(default=0.08, gt=0)
-    """Standard deviation of the initial weights: with the usual 0.02 so small a model learns much more slowly."""
-    copy_scale: float | None = Field(default=0.3, gt=0)
-    """Attention starts out as copying: in each layer the output projection is so many times the inverse of the value
-    projection (mimetic initialisation). With it the policy finds values in its prompt within 150 updates, without it
-    not within 400 (trials of ours); null draws both at random."""
-    positions: int = Field(default=1024, ge=64)
-    """Longest sequence in tokens."""
-    vocabulary: int = Field(default=2048, ge=256)
-    """Largest vocabulary; a world of ours needs less than half."""
-
-    @model_validator(mode="after")
-    def _heads_fit(self) -> "TinyConfig":
-        if self.width % (2 * self.heads):
-            raise ValueError(f"width {self.width} is not a multiple of twice the {self.heads} heads")
-        return self
 
 
 class PolicyConfig(Strict):
@@ -57,8 +29,6 @@ class PolicyConfig(Strict):
     """Most rows of one generate call (our choice: bounds memory)."""
     threads: int | None = Field(default=None, ge=1)
     """torch's threads; null leaves them. With one, two processes side by side don't slow each other down."""
-    tiny: TinyConfig = TinyConfig()
-    """Kind "tiny"."""
 
     @model_validator(mode="after")
     def _folder_is_named(self) -> "PolicyConfig":
@@ -131,7 +101,7 @@ class GrpoConfig(Strict):
     """Reinforcement learning: SAGE with the agent's library, GRPO without."""
 
     reward: RewardName = "skill_integrated"
-    """The reward by its name in sage/rewards.py (paper: skill-integrated)."""
+    """The reward by its name in agent/rewards.py (paper: skill-integrated)."""
     chain_length: int = Field(default=2, ge=1)
     """K, tasks of one scenario in turn (paper: 2; the GRPO baseline: 1)."""
     scenarios: int = Field(default=24, ge=1)
@@ -154,8 +124,6 @@ class GrpoConfig(Strict):
     """Steps of linear warm-up."""
     steps: int = Field(default=75, ge=1)
     """Updates (paper: the best checkpoint is that of step 75; the total isn't known)."""
-    epsilon: float = Field(default=0.2, gt=0)
-    """Clipping range (not known; TRL's default; without effect at one update a batch)."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Gradient clipping (paper)."""
     micro_batch: int | None = Field(default=None, ge=1)
@@ -166,8 +134,6 @@ class GrpoConfig(Strict):
     """Steps between two evaluations on dev; null never evaluates (our choice)."""
     save_every: int | None = Field(default=5, ge=1)
     """Steps between two checkpoints; null writes none (our choice)."""
-    report_to: tuple[str, ...] = ()
-    """Further places that TRL logs to: "tensorboard", "wandb", ..."""
 
     @property
     def rows(self) -> int:
@@ -183,18 +149,10 @@ class RolloutConfig(Strict):
     step (`vllm serve`; weights go over NCCL, so trainer and server need GPUs)."""
     base_url: str = Field(default="http://127.0.0.1:8000", pattern=r"^https?://[^/\s]+$")
     """The server, without path."""
-    group_port: int = Field(default=51216, ge=1, le=65535)
-    """The port over which weights are sent (TRL's default)."""
     timeout: float = Field(default=600.0, gt=0)
     """Seconds for one sample, and until the server must be up."""
     max_concurrency: int = Field(default=256, ge=1, le=1000)
     """Samples asked for at once by each process."""
-    correction: Literal["token_truncate", "token_mask"] = "token_truncate"
-    """How the difference between the engine's log-probabilities and the trainer's is made up for: the ratio of each
-    token is cut at `correction_max`, or tokens beyond it aren't trained on. By token: by sequence, TRL's default, a
-    tiny drift masks most long rows."""
-    correction_max: float = Field(default=3.0, gt=1)
-    """See `correction` (TRL's default)."""
 
 
 class SageConfig(Strict):
@@ -249,3 +207,17 @@ def load_sage_config(profile: str = "demo", **overrides: Any) -> SageConfig:
     path = profile_path(profile, kind="sage")
     values = merged(read_profile(path, kind="sage"), overrides, {"profile": path.stem})
     return validated(SageConfig, values, profile=path.stem)
+
+
+def recorded_config(values: Mapping[str, Any]) -> SageConfig:
+    """The config that a record holds, without the fields that only the code of then knew."""
+    return SageConfig.model_validate(_known(values, SageConfig))
+
+
+def _known(values: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    fields = model.model_fields
+    return {
+        name: _known(value, fields[name].annotation) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+        if name in fields
+    }

@@ -5,27 +5,16 @@ Nothing here runs a skill: code is read with `ast`, and only a world's session e
 
 import ast
 import builtins
-import json
-import shutil
 import warnings
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from skill_evolution.sage.agent.world import Task
-from skill_evolution.skills import slug
 
 RESERVED = frozenset(dir(builtins)) | {"apis", "complete_task"}
 """Names that agent code calls anyway: a skill of that name would count as used in every task (our choice)."""
 DOC_LENGTH = 120  # characters of a docstring that a signature shows
-_HEADER = ("name", "order", "task_id", "scenario", "instruction")
-
-
-class CodeLibraryError(ValueError):
-    """A folder of code skills that can't be read or may not be replaced; names the file and what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +28,6 @@ class CodeSkill:
         task_id: The task in which it was written.
         scenario: That task's scenario.
         instruction: That task's instruction.
-
-    Raises:
-        ValueError: The name is no identifier.
     """
 
     name: str
@@ -50,10 +36,6 @@ class CodeSkill:
     task_id: str = ""
     scenario: str = ""
     instruction: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name.isidentifier():
-            raise ValueError(f"skill {self.name!r}: the name must be that of a function")
 
     @property
     def code(self) -> str:
@@ -185,80 +167,3 @@ class CodeLibrary:
     def without(self, names: Collection[str]) -> "CodeLibrary":
         """Without the skills of these names."""
         return CodeLibrary(tuple(skill for skill in self if skill.name not in names))
-
-    def save(self, folder: Path | str) -> None:
-        """Write one .py file a skill: a comment that says where it comes from, its imports, its function.
-
-        A library that stands there is replaced as a whole.
-
-        Raises:
-            CodeLibraryError: The folder holds something other than .py files, which would be lost.
-        """
-        folder = Path(folder).resolve()
-        if folder.exists() and not (folder.is_dir() and all(file.suffix == ".py" for file in folder.iterdir())):
-            raise CodeLibraryError(f"{folder}: holds more than a library's .py files; save elsewhere")
-        new = folder.with_name(f".{folder.name}.new")
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
-        for order, skill in enumerate(self):
-            name = slug(skill.name, taken=[file.stem for file in new.iterdir()])
-            (new / f"{name}.py").write_bytes(_render(skill, order).encode())
-        shutil.rmtree(folder, ignore_errors=True)  # a folder can't be renamed over another one
-        new.rename(folder)
-
-    @classmethod
-    def load(cls, folder: Path | str) -> "CodeLibrary":
-        """Read a saved library, in its order. Nothing is executed.
-
-        Raises:
-            CodeLibraryError: There is no such folder, or a file in it is no skill; names it and what is wrong.
-        """
-        folder = Path(folder)
-        if not folder.is_dir():
-            raise CodeLibraryError(f"{folder}: is not a folder; a library is a folder of .py files")
-        read = sorted((_read(path) for path in sorted(folder.glob("*.py"))), key=lambda item: item[0])
-        return cls(tuple(skill for _, skill in read))
-
-
-class _Header(BaseModel):
-    """The comment at the top of a skill's file."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    name: str
-    order: int
-    task_id: str
-    scenario: str
-    instruction: str
-
-
-def _render(skill: CodeSkill, order: int) -> str:
-    """The text of a skill's file. Values are JSON in ASCII: one line each, whatever stands in them."""
-    values = {field: order if field == "order" else getattr(skill, field) for field in _HEADER}
-    header = [f"# {field}: {json.dumps(value)}" for field, value in values.items()]
-    imports = [*skill.imports, ""] if skill.imports else []
-    return "\n".join((*header, "", *imports, skill.source, ""))
-
-
-def _read(path: Path) -> tuple[int, CodeSkill]:
-    try:
-        head, _, code = path.read_bytes().decode().partition("\n\n")
-        pairs = (line.removeprefix("# ").partition(": ") for line in head.split("\n"))
-        header = _Header.model_validate({key: json.loads(value) for key, _, value in pairs})
-        return header.order, _skill(header, code)
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise CodeLibraryError(f"{path}: header, {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
-    except ValueError as error:
-        raise CodeLibraryError(f"{path}: {error}; expected a header '# name: \"...\"' ..., imports, one def") from error
-
-
-def _skill(header: _Header, code: str) -> CodeSkill:
-    task = Task(header.task_id, header.scenario, "", header.instruction, {})
-    skills = extract_skills(code, task)
-    if [skill.name for skill in skills] != [header.name]:
-        found = ", ".join(skill.name for skill in skills) or "none"
-        raise ValueError(f"the header names the skill {header.name!r}, the code defines {found}")
-    tree = ast.parse(code)
-    statements = tuple(ast.unparse(n) for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom))
-    return replace(skills[0], imports=statements)

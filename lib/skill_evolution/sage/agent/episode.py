@@ -8,14 +8,15 @@ observations, never text tokenised again.
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Literal, Protocol
 
 from skill_evolution.sage.agent.code_skills import CodeSkill, extract_skills, parses, used_skills
-from skill_evolution.sage.agent.prompt import Prompt, find_code
+from skill_evolution.sage.agent.prompt import find_code, messages, observation
 from skill_evolution.sage.agent.world import Execution, Session, Task, World
+from skill_evolution.sage.config import AgentConfig
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ Ended = Literal["completed", "no_code", "turns", "context", "error", "stopped"]
 class PolicySampling:
     """How a policy samples: temperature (0 is greedy) and the most tokens of one sample."""
 
-    temperature: float = 1.0
-    max_tokens: int = 1500
+    temperature: float
+    max_tokens: int
 
 
 @dataclass(frozen=True)
@@ -82,23 +83,6 @@ class TimedPolicy(Policy, Protocol):
     """A policy that knows how long it has sampled so far, in seconds."""
 
     seconds: float
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one task may take (FACTS B, "training"; output_chars is ours).
-
-    Attributes:
-        turns: Most turns.
-        tokens_per_turn: Most sampled tokens a turn.
-        context: Most tokens of prompt, samples and observations together.
-        output_chars: Most characters of an observation's output; the middle of a longer one is left out.
-    """
-
-    turns: int = 40
-    tokens_per_turn: int = 1500
-    context: int = 28_048
-    output_chars: int = 4000
 
 
 @dataclass(frozen=True)
@@ -196,12 +180,11 @@ async def run_task(
     policy: Policy,
     world: World,
     task: Task,
+    agent: AgentConfig,
     *,
     skills: Sequence[CodeSkill],
     key: str,
-    sampling: PolicySampling,
-    limits: Limits,
-    prompt: Prompt,
+    temperature: float,
 ) -> Episode:
     """Work on one task until it is completed, a turn holds no code, or a limit is reached.
 
@@ -210,19 +193,18 @@ async def run_task(
 
     Never raises for what the policy or the world does: their failure is the Episode's `error`, with the turns so far.
     """
-    run = _Run(policy, task, key, sampling, limits, prompt)
+    run = _Run(policy, task, agent, key, temperature)
     try:
         session = await world.open(task)
         try:
             await run.load(session, skills)
-            await run.converse(session, world, skills)
-            run.score = await session.score()
+            ended = await run.converse(session, world, skills)
+            return run.episode(ended, score=await session.score())
         finally:
             await _close(session, key)
     except Exception as error:  # any: a fault in one row must not cost the others their step
         logger.warning("%s: the row failed", key, exc_info=True)
-        run.score, run.ended, run.error = 0.0, "error", f"{type(error).__name__}: {error}"
-    return run.episode()
+        return run.episode("error", error=f"{type(error).__name__}: {error}")
 
 
 async def _close(session: Session, key: str) -> None:
@@ -238,59 +220,50 @@ class _Run:
 
     policy: Policy
     task: Task
+    agent: AgentConfig
     key: str
-    sampling: PolicySampling
-    limits: Limits
-    prompt: Prompt
+    temperature: float
     prompt_ids: tuple[int, ...] = ()
     turns: list[Turn] = field(default_factory=list)
     offered: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    score: float = 0.0
-    ended: Ended = "error"
-    error: str | None = None
 
     async def load(self, session: Session, skills: Sequence[CodeSkill]) -> None:
         for skill in skills:
             failed = (await session.execute(skill.code)).error
             (self.dropped if failed else self.offered).append(skill.name)
 
-    async def converse(self, session: Session, world: World, skills: Sequence[CodeSkill]) -> None:
+    async def converse(self, session: Session, world: World, skills: Sequence[CodeSkill]) -> Ended:
         shown = [skill for skill in skills if skill.name in self.offered]
-        self.prompt_ids = tuple(self.policy.prompt_ids(self.prompt.messages(world, self.task, shown)))
-        ids, observation = list(self.prompt_ids), ()
-        while len(self.turns) < self.limits.turns:
-            if len(ids) + len(observation) >= self.limits.context:
-                self.ended = "context"
-                return
-            ids += observation
-            turn = await self.take_turn(session, ids, observation)
+        self.prompt_ids = tuple(self.policy.prompt_ids(messages(self.agent, world, self.task, shown)))
+        ids, observed = list(self.prompt_ids), ()
+        while len(self.turns) < self.agent.turns:
+            if len(ids) + len(observed) >= self.agent.context:
+                return "context"
+            ids += observed
+            turn = await self.take_turn(session, ids, observed)
             ids += turn.sample.ids
             if ended := _end(turn):
-                self.ended = ended
-                return
-            observation = self.observe(turn)
-        self.ended = "turns"
+                return ended
+            observed = self.observe(turn)
+        return "turns"
 
-    async def take_turn(self, session: Session, ids: list[int], observation: tuple[int, ...]) -> Turn:
-        room = min(self.sampling.max_tokens, self.limits.tokens_per_turn, self.limits.context - len(ids))
-        sampling = replace(self.sampling, max_tokens=room)
+    async def take_turn(self, session: Session, ids: list[int], observed: tuple[int, ...]) -> Turn:
+        room = min(self.agent.tokens_per_turn, self.agent.context - len(ids))
+        sampling = PolicySampling(self.temperature, room)
         sample = await self.policy.sample(tuple(ids), key=f"{self.key}/{len(self.turns)}", sampling=sampling)
-        self.turns.append(Turn(observation, sample))  # kept also where running its code fails
+        self.turns.append(Turn(observed, sample))  # kept also where running its code fails
         code, _ = find_code(sample.text, cut=sample.cut)
         if code is not None:
-            self.turns[-1] = Turn(observation, sample, code, await session.execute(code))
+            self.turns[-1] = Turn(observed, sample, code, await session.execute(code))
         return self.turns[-1]
 
     def observe(self, turn: Turn) -> tuple[int, ...]:
-        text = self.prompt.observation(
-            turn.execution.output if turn.execution else "",
-            limit=self.limits.output_chars,
-            unfinished=len(turn.sample.ids) if turn.unfinished else None,
-        )
+        output = turn.execution.output if turn.execution else ""
+        text = observation(self.agent, output, unfinished=len(turn.sample.ids) if turn.unfinished else None)
         return tuple(self.policy.observation_ids(text, cut=turn.sample.cut))
 
-    def episode(self) -> Episode:
+    def episode(self, ended: Ended, *, score: float = 0.0, error: str | None = None) -> Episode:
         run = [turn.code for turn in self.turns if turn.code is not None and turn.execution and parses(turn.code)]
         code = "\n\n".join(run)  # the task's code as one: a function may be defined in one turn and called in the next
         return Episode(
@@ -298,14 +271,14 @@ class _Run:
             key=self.key,
             prompt_ids=self.prompt_ids,
             turns=tuple(self.turns),
-            score=self.score,
+            score=score,
             completed=any(turn.execution.completed for turn in self.turns if turn.execution),
-            ended=self.ended,
+            ended=ended,
             offered=tuple(self.offered),
             dropped=tuple(self.dropped),
             defined=tuple(extract_skills(code, self.task)),
             used=used_skills(code, self.offered),
-            error=self.error,
+            error=error,
         )
 
 

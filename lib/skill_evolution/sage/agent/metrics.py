@@ -14,21 +14,15 @@ from skill_evolution.sage.agent.chains import Chain
 from skill_evolution.sage.agent.rewards import REWARDS, outcomes
 
 
-def episode_frame(chains: Sequence[Chain], *, reward: str = "outcome") -> pd.DataFrame:
+def episode_frame(chains: Sequence[Chain]) -> pd.DataFrame:
     """One row an episode, in order.
 
-    Columns: `chain` (its place in `chains`), `index` (g), `position`, `key`, `task_id`, `scenario`; `score` and
-    `reward` (missing where the row failed), `success`, `completed`, `steps`, `tokens` (sampled ones), `offered`,
-    `dropped`, `used`, `defined` (numbers of skills), `no_code`, `cut`, `ended`, `error`.
-
-    Args:
-        chains: The chains.
-        reward: A name in REWARDS.
-
-    Raises:
-        KeyError: There is no such reward.
+    Columns: `chain` (its place in `chains`), `position`, `task_id`, `scenario`; `score` (missing where the row failed),
+    `success`, `completed`, `steps`, `tokens` (sampled ones), `offered`, `dropped`, `used`, `defined` (numbers of
+    skills), `no_code`, `cut`, `ended`, `error`.
     """
-    return pd.DataFrame([row for place, chain in enumerate(chains) for row in _rows(place, chain, reward)])
+    rows = [row for place, chain in enumerate(chains) for row in _rows(place, chain, "outcome")]
+    return pd.DataFrame(rows).drop(columns="reward")
 
 
 def _rows(place: int, chain: Chain, reward: str) -> list[dict[str, Any]]:
@@ -36,9 +30,7 @@ def _rows(place: int, chain: Chain, reward: str) -> list[dict[str, Any]]:
     return [
         {
             "chain": place,
-            "index": chain.index,
             "position": position,
-            "key": episode.key,
             "task_id": episode.task.task_id,
             "scenario": episode.task.scenario,
             "score": math.nan if episode.error else episode.score,

@@ -3,46 +3,36 @@
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from skill_evolution.models import prompting
 from skill_evolution.sage.agent.code_skills import CodeSkill
 from skill_evolution.sage.agent.world import Task, World
+from skill_evolution.sage.config import AgentConfig
 
 # Up to a closing fence at the start of a line, or to the end: a model that stops there needn't close its block.
 _BLOCK = re.compile(r"```(?:python|py)[ \t]*(?:\n|\Z)(.*?)(^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """How a task is put to the policy; the same prompt serves for solving it and for writing skills.
+def messages(agent: AgentConfig, world: World, task: Task, skills: Sequence[CodeSkill]) -> list[dict[str, str]]:
+    """The chat that opens a task; the same prompt serves for solving it and for writing skills.
 
-    Attributes:
-        layout: "full" for chat models (rules, the world's overview, the user); "compact", for a policy trained from
-            scratch, is the skills and the instruction alone.
-        skills: Whether an offered skill is shown with its body, or its signature and docstring's first line only.
+    What all tasks share comes first, for prefix caching.
     """
+    shown = [skill.code if agent.bodies else skill.signature for skill in skills]
+    text = prompting.render(f"sage/{agent.layout}.md.j2", overview=world.overview, task=task, skills=shown)
+    return [{"role": "user", "content": text}]
 
-    layout: Literal["full", "compact"] = "full"
-    skills: Literal["body", "signature"] = "body"
 
-    def messages(self, world: World, task: Task, skills: Sequence[CodeSkill]) -> list[dict[str, str]]:
-        """The chat that opens a task. What all tasks share comes first, for prefix caching."""
-        shown = [skill.code if self.skills == "body" else skill.signature for skill in skills]
-        text = prompting.render(f"sage/{self.layout}.md.j2", overview=world.overview, task=task, skills=shown)
-        return [{"role": "user", "content": text}]
+def observation(agent: AgentConfig, output: str, *, unfinished: int | None = None) -> str:
+    """What follows a turn.
 
-    def observation(self, output: str, *, limit: int, unfinished: int | None = None) -> str:
-        """What follows a turn.
-
-        Args:
-            output: What its code printed; "" also where none was run.
-            limit: Most characters of it.
-            unfinished: Tokens after which a code block was cut off; None if none was.
-        """
-        compact, shown = self.layout == "compact", shorten(output.rstrip(), limit)
-        return prompting.render("sage/observation.md.j2", compact=compact, output=shown, unfinished=unfinished)
+    Args:
+        agent: Its layout, and how much of the output it is shown.
+        output: What the turn's code printed; "" also where none was run.
+        unfinished: Tokens after which a code block was cut off; None if none was.
+    """
+    compact, shown = agent.layout == "compact", shorten(output.rstrip(), agent.output_chars)
+    return prompting.render("sage/observation.md.j2", compact=compact, output=shown, unfinished=unfinished)
 
 
 def find_code(text: str, *, cut: bool) -> tuple[str | None, bool]:

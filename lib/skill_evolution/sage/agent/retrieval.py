@@ -7,71 +7,49 @@ return skills in the library's order, so that a helper function is loaded before
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
 from skill_evolution.sage.agent.code_skills import CodeLibrary, CodeSkill
 from skill_evolution.sage.agent.world import Task
+from skill_evolution.sage.config import Retrieval
 
 QUERIES = 2  # earlier queries whose skills are offered (FACTS B, "retrieval")
 SKILLS = 6  # skills offered by skill embedding (FACTS B, "retrieval": about 6)
-Embed = Callable[[str], np.ndarray]  # a text to a vector of length 1
+NGRAM = 2  # words in an n-gram
+LEAST_OVERLAP = 0.3  # two queries of ten words still reach it that differ in three separate words (6 of 9 bigrams gone)
+LEAST_COSINE = 0.5
+"""Of two queries' embeddings. Chosen on the bundled world's dev split, where the quartiles of two queries' similarity
+are .43, .51 and .58 within a scenario, and .21, .29 and .38 across scenarios."""
+
+Retriever = Callable[[CodeLibrary, Task], list[CodeSkill]]
+"""Chooses the skills to offer for a task, in the library's order; the same library and task give the same skills."""
 
 
-class Retriever(Protocol):
-    """Chooses the skills to offer for a task; the same library and task give the same skills."""
-
-    name: ClassVar[str]
-
-    def __call__(self, library: CodeLibrary, task: Task) -> list[CodeSkill]:
-        """Skills of the library, in its order."""
-        ...
-
-
-@dataclass(frozen=True)
-class SameScenario:
+def same_scenario(library: CodeLibrary, task: Task) -> list[CodeSkill]:
     """All skills that were made in the task's own scenario: the ideal, as it needs the scenario to be known."""
-
-    name: ClassVar[str] = "same_scenario"
-
-    def __call__(self, library: CodeLibrary, task: Task) -> list[CodeSkill]:
-        """Skills of the library, in its order."""
-        return [skill for skill in library if skill.scenario == task.scenario]
+    return [skill for skill in library if skill.scenario == task.scenario]
 
 
-@dataclass(frozen=True)
-class QueryNgram:
+def query_ngram(library: CodeLibrary, task: Task) -> list[CodeSkill]:
     """The skills of the earlier queries that share the most word n-grams with this one.
 
-    Similarity is Dice's coefficient of the sets of n-grams of lower-case words, in [0, 1]. Ours: n = 2 and a threshold
-    of 0.3, which two queries of ten words still reach that differ in three separate words (6 of 9 bigrams gone).
-
-    Attributes:
-        n: Words in an n-gram; a query with fewer words is one n-gram.
-        threshold: Least similarity.
-        queries: Most earlier queries.
+    Similarity is Dice's coefficient of the sets of n-grams of lower-case words, in [0, 1]; a query with fewer words
+    than NGRAM is one n-gram.
     """
 
-    name: ClassVar[str] = "query_ngram"
-    n: int = 2
-    threshold: float = 0.3
-    queries: int = QUERIES
-
-    def __call__(self, library: CodeLibrary, task: Task) -> list[CodeSkill]:
-        """Skills of the library, in its order."""
-        return _of_queries(library, self._similarity, task, self.threshold, self.queries)
-
-    def _similarity(self, one: str, other: str) -> float:
-        a, b = _ngrams(one, self.n), _ngrams(other, self.n)
+    def similarity(one: str, other: str) -> float:
+        a, b = _ngrams(one), _ngrams(other)
         return 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0
 
+    return _of_queries(library, similarity, task, LEAST_OVERLAP)
 
-def _ngrams(text: str, n: int) -> frozenset[tuple[str, ...]]:
+
+def _ngrams(text: str) -> frozenset[tuple[str, ...]]:
     words = re.findall(r"\w+", text.lower())
-    return frozenset(tuple(words[i : i + n]) for i in range(max(len(words) - n + 1, min(len(words), 1))))
+    return frozenset(tuple(words[i : i + NGRAM]) for i in range(max(len(words) - NGRAM + 1, min(len(words), 1))))
 
 
 @cache
@@ -98,58 +76,27 @@ def minilm(text: str) -> np.ndarray:
     return _model().encode(text, normalize_embeddings=True, show_progress_bar=False)
 
 
-@dataclass(frozen=True)
-class QueryEmbedding:
-    """The skills of the earlier queries whose embeddings are nearest to this one's.
-
-    Attributes:
-        threshold: Least cosine similarity. Ours: 0.5, chosen on the bundled world's dev split, where the quartiles of
-            two queries' similarity are .43, .51 and .58 within a scenario, and .21, .29 and .38 across scenarios.
-        queries: Most earlier queries.
-        embed: Text to a vector of length 1.
-    """
-
-    name: ClassVar[str] = "query_embedding"
-    threshold: float = 0.5
-    queries: int = QUERIES
-    embed: Embed = minilm
-
-    def __call__(self, library: CodeLibrary, task: Task) -> list[CodeSkill]:
-        """Skills of the library, in its order."""
-        return _of_queries(library, self._similarity, task, self.threshold, self.queries)
-
-    def _similarity(self, one: str, other: str) -> float:
-        return float(self.embed(one) @ self.embed(other))
+def query_embedding(library: CodeLibrary, task: Task) -> list[CodeSkill]:
+    """The skills of the earlier queries whose embeddings are nearest to this one's."""
+    return _of_queries(library, lambda one, other: float(minilm(one) @ minilm(other)), task, LEAST_COSINE)
 
 
-@dataclass(frozen=True)
-class SkillEmbedding:
+def skill_embedding(library: CodeLibrary, task: Task) -> list[CodeSkill]:
     """The skills whose code is nearest to the query. Ours: the code is embedded whole (the model was trained on
     pairs of docstring and code among others), and there is no threshold.
-
-    Attributes:
-        skills: Most skills.
-        embed: Text to a vector of length 1.
     """
-
-    name: ClassVar[str] = "skill_embedding"
-    skills: int = SKILLS
-    embed: Embed = minilm
-
-    def __call__(self, library: CodeLibrary, task: Task) -> list[CodeSkill]:
-        """Skills of the library, in its order."""
-        query = self.embed(task.instruction)
-        near = _best({skill.name: float(self.embed(skill.code) @ query) for skill in library}, self.skills)
-        return [skill for skill in library if skill.name in near]
+    query = minilm(task.instruction)
+    near = _best({skill.name: float(minilm(skill.code) @ query) for skill in library}, SKILLS)
+    return [skill for skill in library if skill.name in near]
 
 
 def _of_queries(
-    library: CodeLibrary, similarity: Callable[[str, str], float], task: Task, threshold: float, limit: int
+    library: CodeLibrary, similarity: Callable[[str, str], float], task: Task, threshold: float
 ) -> list[CodeSkill]:
     """The skills made for the earlier queries most like the task's; a query is a task, whatever its wording."""
     earlier = {skill.task_id: skill.instruction for skill in library}
     scores = {task_id: similarity(task.instruction, query) for task_id, query in earlier.items()}
-    near = _best({task_id: score for task_id, score in scores.items() if score >= threshold}, limit)
+    near = _best({task_id: score for task_id, score in scores.items() if score >= threshold}, QUERIES)
     return [skill for skill in library if skill.task_id in near]
 
 
@@ -158,7 +105,9 @@ def _best(scores: Mapping[str, float], limit: int) -> set[str]:
     return set(sorted(reversed(list(scores)), key=lambda key: -scores[key])[:limit])
 
 
-RETRIEVERS: dict[str, Retriever] = {
-    r.name: r for r in (SameScenario(), QueryNgram(), QueryEmbedding(), SkillEmbedding())
+RETRIEVERS: dict[Retrieval, Retriever] = {
+    "same_scenario": same_scenario,
+    "query_ngram": query_ngram,
+    "query_embedding": query_embedding,
+    "skill_embedding": skill_embedding,
 }
-"""By name, with the settings above."""

@@ -3,22 +3,19 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from skill_evolution.base import aio
 from skill_evolution.sage.agent.chains import Chain, run_chain, stopped_chain
-from skill_evolution.sage.agent.episode import Limits, Policy, PolicySampling, Prompt, TimedPolicy
+from skill_evolution.sage.agent.episode import TimedPolicy
 from skill_evolution.sage.agent.planning import by_scenario
-from skill_evolution.sage.agent.retrieval import RETRIEVERS, Retriever
 from skill_evolution.sage.agent.world import Task, World
 from skill_evolution.sage.config import AgentConfig
 
 Share = Callable[[list[tuple[int, Chain]]], list[tuple[int, Chain]]]
 """Given what this process ran, what all processes ran (accelerate's gather_object)."""
-
-
 POLL_SECONDS = 1.0  # how often a process looks how far the others are, where chains are stopped early
 
 
@@ -44,31 +41,8 @@ class Enough:
         return each and sum(done.values()) >= self.share * sum(asked.values())
 
 
-class Tally(Protocol):
-    """Counts the chains that are done, of all processes."""
-
-    def add(self, scenario: str) -> None:
-        """One more of a scenario."""
-        ...
-
-    def done(self) -> Mapping[str, int]:
-        """How many of each scenario."""
-        ...
-
-
-class OwnTally:
-    """The tally where there is one process."""
-
-    def __init__(self) -> None:
-        self._done: Counter[str] = Counter()
-
-    def add(self, scenario: str) -> None:
-        """One more of a scenario."""
-        self._done[scenario] += 1
-
-    def done(self) -> Mapping[str, int]:
-        """How many of each scenario."""
-        return self._done
+Tally = Callable[[Iterable[str]], Mapping[str, int]]
+"""Takes the scenarios of chains that are done now, and gives how many of each all processes together have done."""
 
 
 @dataclass
@@ -107,7 +81,7 @@ class Runner:
         coroutines = [self._chain(one, temperature) for one in own]
         asked = Counter(one.tasks[0].scenario for one in work)
         chains = aio.run_sync(
-            _until(own, coroutines, lambda done: enough.reached(asked, done), tally or OwnTally())
+            _until(own, coroutines, lambda done: enough.reached(asked, done), tally or _counting())
             if enough
             else aio.gather(coroutines)
         )
@@ -121,21 +95,20 @@ class Runner:
         return self.run([Work(tuple(own), key) for own in by_scenario(tasks)], temperature=temperature)
 
     def _chain(self, work: Work, temperature: float) -> Coroutine[Any, Any, Chain]:
-        return chain_of(
-            self.policy,
-            self.world,
-            work.tasks,
-            self.agent,
-            key=work.key,
-            index=work.index,
-            temperature=temperature,
-            retriever=self.retriever,
+        return run_chain(
+            self.policy, self.world, work.tasks, self.agent, key=work.key, index=work.index, temperature=temperature
         )
 
-    @property
-    def retriever(self) -> Retriever | None:
-        """What offers skills; None for the agent without library."""
-        return retriever_of(self.agent)
+
+def _counting() -> Tally:
+    """The tally where there is one process."""
+    counter: Counter[str] = Counter()
+
+    def count(done: Iterable[str]) -> Mapping[str, int]:
+        counter.update(done)
+        return counter
+
+    return count
 
 
 async def _until(
@@ -150,9 +123,7 @@ async def _until(
         pending = set(running)
         while pending:
             done, pending = await asyncio.wait(pending, timeout=POLL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                tally.add(running[task].tasks[0].scenario)
-            if reached(tally.done()):
+            if reached(tally(running[task].tasks[0].scenario for task in done)):
                 for task in pending:
                     task.cancel()
                 break
@@ -160,38 +131,3 @@ async def _until(
         stopped_chain(one.tasks, key=one.key, index=one.index) if task.cancelled() else task.result()
         for task, one in running.items()
     ]
-
-
-def retriever_of(agent: AgentConfig) -> Retriever | None:
-    """What offers skills to an agent; None without library."""
-    return RETRIEVERS[agent.retrieval] if agent.library else None
-
-
-def chain_of(
-    policy: Policy,
-    world: World,
-    tasks: Sequence[Task],
-    agent: AgentConfig,
-    *,
-    key: str,
-    temperature: float,
-    retriever: Retriever | None,
-    index: int = 0,
-) -> Coroutine[Any, Any, Chain]:
-    """One chain with the limits and the prompt of an agent's config; the rest as `run_chain`."""
-    return run_chain(
-        policy,
-        world,
-        tasks,
-        key=key,
-        index=index,
-        retriever=retriever,
-        sampling=PolicySampling(temperature, agent.tokens_per_turn),
-        limits=Limits(agent.turns, agent.tokens_per_turn, agent.context, agent.output_chars),
-        prompt=prompt(agent),
-    )
-
-
-def prompt(agent: AgentConfig) -> Prompt:
-    """The prompt as the agent's config says."""
-    return Prompt(agent.layout, "body" if agent.bodies else "signature")

@@ -3,20 +3,17 @@
     python -m skill_evolution.sage.appworld.environment      (or: make appworld)
 
 AppWorld needs pydantic 1 and an old FastAPI, so it can't stand beside this library: it gets an environment made with
-pip on first use, and is talked to as another program (sage/pool.py). Its tasks and databases are a download of
+pip on first use, and is talked to as another program (appworld/pool.py). Its tasks and databases are a download of
 its own, which is left to the user: its licence asks that they aren't passed on in plain text, and its test splits are
 for evaluation only.
 """
 
 import logging
 import os
-import subprocess
 import sys
 from pathlib import Path
 
-from filelock import FileLock
-
-from skill_evolution.base import paths
+from skill_evolution.base import environment, paths
 from skill_evolution.sage.agent.world import WorldError
 
 logger = logging.getLogger(__name__)
@@ -40,46 +37,12 @@ def appworld_python() -> Path:
     Raises:
         AppWorldError: The variable names no file, or the environment can't be made.
     """
-    if given := os.environ.get(PYTHON_VARIABLE):
-        if not Path(given).is_file():
-            raise AppWorldError(f"{PYTHON_VARIABLE} is {given!r}, and there is no such file")
-        return Path(given)
-    done = FOLDER / f".installed-{REQUIREMENT}"
-    paths.CACHE.mkdir(parents=True, exist_ok=True)
-    with FileLock(paths.CACHE / "appworld-environment.lock"):  # two runs must not both make it
-        if not done.exists():
-            logger.info("installing %s into %s (a minute) ...", REQUIREMENT, FOLDER)
-            for command in installation(FOLDER):
-                _run(command)
-            done.touch()
-    return FOLDER / "bin" / "python"
-
-
-def installation(folder: Path) -> list[list[str]]:
-    """The commands that make the environment in a folder; the last unpacks AppWorld's apps."""
-    python = str(folder / "bin" / "python")
-    return [
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", REQUIREMENT],
-        [python, "-m", "appworld.cli", "install"],
-    ]
-
-
-def _run(command: list[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment["APPWORLD_CACHE"] = str(FOLDER / "cache")  # its default is a folder in the user's home
+    steps = [[*environment.PIP, "install", REQUIREMENT], ["-m", "appworld.cli", "install"]]  # it unpacks its apps
+    cache = {"APPWORLD_CACHE": str(FOLDER / "cache")}  # its default is a folder in the user's home
     try:
-        result = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-            env=environment, cwd=FOLDER.parent,
-        )  # fmt: skip
-    except OSError as error:
-        raise AppWorldError(f"{' '.join(command)} can't be run: {error}") from error
-    if result.returncode:
-        raise AppWorldError(
-            f"{' '.join(command)} failed:\n{result.stdout.strip()[-2000:]}\n"
-            f"Or name the interpreter of an environment that has {REQUIREMENT} in {PYTHON_VARIABLE}"
-        )
+        return environment.interpreter(FOLDER, variable=PYTHON_VARIABLE, what=REQUIREMENT, steps=steps, settings=cache)
+    except environment.InterpreterError as error:
+        raise AppWorldError(str(error)) from error
 
 
 def data_folder(root: Path | None = None) -> Path:
@@ -95,17 +58,13 @@ def data_folder(root: Path | None = None) -> Path:
     folder = Path(given) if given else paths.DATA / "download" / "appworld"
     data = folder.resolve() / "data"
     if missing := [name for name in ("datasets", "tasks", "base_dbs", "api_docs") if not (data / name).is_dir()]:
+        python = os.environ.get(PYTHON_VARIABLE) or FOLDER / "bin" / "python"
+        command = f"mkdir -p {folder} && {python} -m appworld.cli download data --root {folder}"
         raise AppWorldError(
-            f"AppWorld's data isn't in {data} (no {', '.join(missing)}). Get it with `{download_command(folder)}`, "
+            f"AppWorld's data isn't in {data} (no {', '.join(missing)}). Get it with `{command}`, "
             f"or name the folder that holds data/ in {ROOT_VARIABLE}"
         )
     return data
-
-
-def download_command(root: Path) -> str:
-    """The command that fetches AppWorld's data into a folder."""
-    python = os.environ.get(PYTHON_VARIABLE) or FOLDER / "bin" / "python"
-    return f"mkdir -p {root} && {python} -m appworld.cli download data --root {root}"
 
 
 def main() -> int:

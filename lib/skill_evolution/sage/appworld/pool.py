@@ -6,7 +6,7 @@ a deadline on each request; one that misses it, dies or answers with an error is
 
 Where the system allows it (Linux with user namespaces for everyone, or run by root) the server is in an empty network
 namespace: agent code reaches no network, not even this machine's. Elsewhere only the proxies are taken from it, and a
-warning says so; `require_isolation` makes that an error. What is not kept from agent code, anywhere: the files that the
+warning says so. What is not kept from agent code, anywhere: the files that the
 user can read, AppWorld's gold answers among them, its server's own memory, and local sockets that are files. Where that
 matters, run the whole program in a container.
 """
@@ -24,36 +24,22 @@ from skill_evolution.sage.appworld.process import Server, ServerError, launch
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolSettings:
-    """How the servers run.
-
-    Attributes:
-        size: Servers at once, hence sessions; a further session waits for one. A server takes a core while it works,
-            and 260 MB. A policy that waits for all live chains before it samples (sage/policy.py) needs one for each
-            chain, else they wait for one another.
-        memory: Address space of a server in bytes. Our choice: eight times what AppWorld takes without agent code's
-            data (0.5 GB of address space, 0.27 GB of memory, with a small data folder).
-        start_seconds: What a server may take until it answers, and again until its first world is there.
-        wait_seconds: What a session may wait for a server. Our choice: longer than any chain of an engine that samples
-            each row by itself should keep one.
-        sessions_per_server: A server is renewed after that many, since agent code can change the process it runs in,
-            and each session leaves 1.4 MB in it (measured). Our choice between a start each time, which takes some
-            seconds of a core, and none.
-        require_isolation: Refuse to run where a server can't be kept off the network or its memory can't be limited.
-    """
-
-    size: int = 4
-    memory: int = 4 << 30
-    start_seconds: float = 120.0
-    wait_seconds: float = 3600.0
-    sessions_per_server: int = 50
-    require_isolation: bool = False
+MEMORY = 4 << 30
+"""Address space of a server in bytes. Our choice: eight times what AppWorld takes without agent code's data (0.5 GB of
+address space, 0.27 GB of memory, with a small data folder)."""
+START_SECONDS = 120.0
+"""What a server may take until it answers, and again until its first world is there."""
+WAIT_SECONDS = 3600.0
+"""What a session may wait for a server. Our choice: longer than any chain of an engine that samples each row by itself
+should keep one."""
+SESSIONS_PER_SERVER = 50
+"""A server is renewed after that many, since agent code can change the process it runs in, and each session leaves
+1.4 MB in it (measured). Our choice between a start each time, which takes some seconds of a core, and none."""
 
 
 @dataclass(eq=False)
 class ServerPool:
-    """Servers that are lent one at a time; at most `settings.size` are out or idle.
+    """Servers that are lent one at a time; at most `size` are out or idle.
 
     It works in several event loops in turn (each `asyncio.run` of a notebook is one), and servers outlive a loop; the
     limit holds in each loop. All servers end with `stop`, with the pool, or with this process, however it ends.
@@ -61,12 +47,14 @@ class ServerPool:
     Args:
         python: AppWorld's interpreter.
         data: AppWorld's folder `data`. Servers see it through a link and write only to folders of their own.
-        settings: How the servers run.
+        size: Servers at once, hence sessions; a further session waits for one. A server takes a core while it works,
+            and 260 MB. A policy that waits for all live chains before it samples needs one for each chain, else they
+            wait for one another.
     """
 
     python: Path
     data: Path
-    settings: PoolSettings = PoolSettings()
+    size: int
     _idle: list[Server] = field(default_factory=list, init=False)
     _servers: list[Server] = field(default_factory=list, init=False)  # all, those that are ending among them
     _slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = field(
@@ -82,12 +70,12 @@ class ServerPool:
         """
         slots = self._loop_slots()
         try:
-            async with asyncio.timeout(self.settings.wait_seconds):
+            async with asyncio.timeout(WAIT_SECONDS):
                 await slots.acquire()
         except TimeoutError:
             raise ServerError(
-                f"none of AppWorld's {self.settings.size} servers became free within {self.settings.wait_seconds:g} s; "
-                "chains that sample in one batch need a server each (PoolSettings.size)"
+                f"none of AppWorld's {self.size} servers became free within {WAIT_SECONDS:g} s; "
+                "chains that sample in one batch need a server each (world.servers)"
             ) from None
         try:
             self._sweep()
@@ -103,7 +91,7 @@ class ServerPool:
     def release(self, server: Server, *, usable: bool = True) -> None:
         """Give a server back; one that isn't usable, or has had its sessions, is ended."""
         server.sessions += 1
-        if usable and server.sessions < self.settings.sessions_per_server:
+        if usable and server.sessions < SESSIONS_PER_SERVER:
             shutil.rmtree(server.folder / "experiments", ignore_errors=True)  # what AppWorld saved of the session
             self._idle.append(server)
         else:
@@ -120,7 +108,7 @@ class ServerPool:
         self._sweep()
 
     def _loop_slots(self) -> asyncio.Semaphore:
-        return self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.settings.size))
+        return self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.size))
 
     def _sweep(self) -> None:
         """Remove what ended servers have left."""
@@ -131,10 +119,10 @@ class ServerPool:
 
     async def _start(self) -> Server:
         began = time.monotonic()
-        server = launch(self.python, self.data, memory=self.settings.memory)
+        server = launch(self.python, self.data, memory=MEMORY)
         self._servers.append(server)
         try:
-            await server.wait_ready(self.settings.start_seconds)
+            await server.wait_ready(START_SECONDS)
             self._check(server)
         except BaseException:
             server.end()
@@ -148,8 +136,6 @@ class ServerPool:
             *([] if server.ready.offline else ["agent code can reach the network"]),
             *([] if server.ready.memory_limited else ["its memory isn't limited"]),
         ]
-        if lacking and self.settings.require_isolation:
-            raise server.failure(f"it can't be isolated on this system: {', '.join(lacking)}")
         if lacking and not self._warned:
             logger.warning("AppWorld's servers aren't isolated on this system: %s", ", ".join(lacking))
             self._warned = True

@@ -33,7 +33,7 @@ class ServerError(RuntimeError):
 
 
 class Ready(BaseModel):
-    """What sage/server.py says once it has its port."""
+    """What appworld/server.py says once it has its port."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     port: int
@@ -43,7 +43,7 @@ class Ready(BaseModel):
 
 @dataclass(eq=False)
 class Server:
-    """One process. `process` is the guard that ends the server with us (models/guard.py)."""
+    """One process. `process` is the guard that ends the server with us (base/guard.py)."""
 
     process: subprocess.Popen[bytes]
     folder: Path

@@ -2,7 +2,7 @@
 
     python server.py READY_FILE MEMORY_BYTES
 
-Started by sage/pool.py in a folder of the server's own. It runs as a file, where this library isn't installed:
+Started by appworld/pool.py in a folder of the server's own. It runs as a file, where this library isn't installed:
 only the standard library and what AppWorld brings. AppWorld's own command can't be used, as it listens on all
 interfaces. READY_FILE gets one line of JSON: the port, and which of the limits hold on this system.
 
@@ -60,7 +60,7 @@ def survive_agent_code() -> None:
     AppWorld takes in only an Exception of code that it could parse and walk. KeyboardInterrupt would end the server,
     and a null byte or a deep expression would leave it answering 500 with its guard on, against its own files.
     """
-    from appworld.environment import AppWorld  # pyright: ignore[reportMissingImports]
+    from appworld.environment import AppWorld  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
 
     execute = AppWorld.execute
 

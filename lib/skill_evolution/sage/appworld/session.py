@@ -2,61 +2,40 @@
 
 import re
 import uuid
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from skill_evolution.sage.agent.prompt import shorten
 from skill_evolution.sage.agent.world import Execution, Task, WorldError
+from skill_evolution.sage.appworld import pool
 from skill_evolution.sage.appworld.pool import ServerPool
 from skill_evolution.sage.appworld.process import Server, ServerError
 
 FAILED = "Execution failed. Traceback:\n"
 
-Reply = TypeVar("Reply", bound=BaseModel)
+CALL_SECONDS = 100
+"""AppWorld's own limit on one call of agent code, in whole seconds (its default). It acts only while Python code runs
+that lets exceptions through."""
+GRACE_SECONDS = 20.0
+"""Beyond it, until the call counts as hung and its server is killed."""
+OUTPUT_CHARS = 20_000
+"""Longest output that is handed on. Our choice: about 5,000 tokens, a sixth of the paper's context; the agent cuts
+further."""
+
+Output = TypeVar("Output")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallLimits:
-    """What one call of agent code may take.
-
-    Attributes:
-        seconds: AppWorld's own limit, in whole seconds (its default). It acts only while Python code runs that lets
-            exceptions through.
-        grace: Seconds beyond it until the call counts as hung and its server is killed.
-        output_chars: Longest output that is handed on. Our choice: about 5,000 tokens, a sixth of the paper's context;
-            the agent cuts further (agent.Limits).
-    """
-
-    seconds: int = 100
-    grace: float = 20.0
-    output_chars: int = 20_000
-
-
-class _Reply(BaseModel):
+class _Reply(BaseModel, Generic[Output]):
     # Strict, for a reply comes from a process that runs agent code.
     model_config = ConfigDict(strict=True)
+    output: Output
 
 
-class _Text(_Reply):
-    output: str
-
-
-class _Flag(_Reply):
-    output: bool
-
-
-class _Tests(_Reply):
+class _Tests(BaseModel):
+    model_config = ConfigDict(strict=True)
     num_tests: int
     passes: list[Any]
-
-
-class _Evaluation(_Reply):
-    output: _Tests
-
-
-class _Anything(_Reply):
-    output: Any
 
 
 class AppWorldSession:
@@ -66,10 +45,9 @@ class AppWorldSession:
     server in an unknown state. Further calls raise WorldError.
     """
 
-    def __init__(self, task: Task, server: Server, pool: ServerPool, limits: CallLimits) -> None:
+    def __init__(self, task: Task, server: Server, servers: ServerPool) -> None:
         self._task = task
-        self._pool = pool
-        self._limits = limits
+        self._pool = servers
         self._server: Server | None = server
         self._folder = server.folder
         self._experiment = f"session-{uuid.uuid4().hex}"
@@ -79,15 +57,15 @@ class AppWorldSession:
         """Set the world up; WorldError as in `AppWorld.open`."""
         await self._post(
             "/initialize",
-            _Anything,
+            object,
             # A server's first world takes seconds, for it loads every app.
-            deadline=self._pool.settings.start_seconds,
+            deadline=pool.START_SECONDS,
             experiment_name=self._experiment,
-            timeout_seconds=self._limits.seconds,
+            timeout_seconds=CALL_SECONDS,
         )
 
     async def execute(self, code: str) -> Execution:
-        """Run agent code; see sage/world.py.
+        """Run agent code; see agent/world.py.
 
         AppWorld's reply is one text: after a failure what the code had printed is lost, and code that prints AppWorld's
         own words for one looks as if it had failed. Code that AppWorld refuses counts no API calls.
@@ -96,11 +74,11 @@ class AppWorldSession:
             WorldError: The server was lost, or the call went on beyond its limits.
         """
         code = code.encode("utf-8", "replace").decode()
-        output = (await self._post("/execute", _Text, code=code)).output
-        completed = (await self._post("/task_completed", _Flag)).output
+        output = await self._post("/execute", str, code=code)
+        completed = await self._post("/task_completed", bool)
         before, self._calls = self._calls, max(self._calls, self._logged_calls())
         return Execution(
-            output=_cut(output.rstrip("\n"), self._limits.output_chars),
+            output=shorten(output.rstrip("\n"), OUTPUT_CHARS),
             error=error_of(output),
             api_calls=self._calls - before,
             completed=completed,
@@ -116,7 +94,7 @@ class AppWorldSession:
         Raises:
             WorldError: The server was lost, or the task has no tests.
         """
-        tests = (await self._post("/evaluate", _Evaluation, suppress_errors=True, report=False)).output
+        tests = await self._post("/evaluate", _Tests, suppress_errors=True, report=False)
         if tests.num_tests < 1:  # AppWorld would call this a success
             raise WorldError(f"task {self._task.task_id}: it has no tests, so it can't be scored")
         return len(tests.passes) / tests.num_tests
@@ -125,18 +103,19 @@ class AppWorldSession:
         """Give the server back; closing twice is fine."""
         if self._server is not None:
             try:
-                await self._post("/close", _Anything)
+                await self._post("/close", object)
             except WorldError:
                 return  # the server has been ended, which is as good
             self._give_back(usable=True)
 
-    async def _post(self, path: str, kind: type[Reply], *, deadline: float | None = None, **body: object) -> Reply:
+    async def _post(self, path: str, kind: type[Output], *, deadline: float | None = None, **body: object) -> Output:
         if self._server is None:
             raise WorldError(f"task {self._task.task_id}: the session is closed, or has lost its server")
-        seconds = deadline or self._limits.seconds + self._limits.grace
+        seconds = deadline or CALL_SECONDS + GRACE_SECONDS
         body = {"task_id": self._task.task_id, **body}
         try:
-            return kind.model_validate(await self._server.request("POST", path, seconds=seconds, body=body))
+            reply = await self._server.request("POST", path, seconds=seconds, body=body)
+            return _Reply[kind].model_validate(reply).output
         except BaseException as error:
             self._give_back(usable=False)
             if isinstance(error, ServerError):
@@ -168,8 +147,3 @@ def error_of(output: str) -> str | None:
         return "SyntaxError: " + lines[-1].removeprefix("Message: ")
     named = (line for line in lines if re.match(r"[A-Za-z_][\w.]*(: |$)", line))
     return next(named, lines[-1] if lines else "Error: AppWorld gives no reason")
-
-
-def _cut(text: str, limit: int) -> str:
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}\n[{left_out} more characters were left out]"

@@ -1,9 +1,9 @@
 """AppWorld (Trivedi et al. 2024) as a World: its own HTTP server, in its own environment, one process a session.
 
-`make appworld` makes the environment; the data are AppWorld's own download (sage/environment.py). Agent code
+`make appworld` makes the environment; the data are AppWorld's own download (appworld/environment.py). Agent code
 looks API documentation up by its own calls; nothing of AppWorld's content stands in a prompt of ours.
 
-TGC and SGC are computed as for every world (sage/metrics.py): a task's scenario is its id without the last `_<n>`.
+TGC and SGC are computed as for every world (agent/metrics.py): a task's scenario is its id without the last `_<n>`.
 """
 
 import re
@@ -15,11 +15,12 @@ from typing import Self
 from pydantic import BaseModel, ValidationError
 
 from skill_evolution.models.prompting import render
+from skill_evolution.sage.agent.planning import by_scenario
 from skill_evolution.sage.agent.world import Task, WorldError
 from skill_evolution.sage.appworld.environment import AppWorldError, appworld_python, data_folder
-from skill_evolution.sage.appworld.pool import PoolSettings, ServerPool
+from skill_evolution.sage.appworld.pool import ServerPool
 from skill_evolution.sage.appworld.process import ServerError
-from skill_evolution.sage.appworld.session import AppWorldSession, CallLimits
+from skill_evolution.sage.appworld.session import AppWorldSession
 
 SPLITS = {"train": "train", "dev": "dev", "test": "test_normal", "challenge": "test_challenge"}
 """Our name of a split, and AppWorld's."""
@@ -34,15 +35,14 @@ class _Specs(BaseModel):
 
 
 class AppWorld:
-    """A World (sage/world.py) on the data of one folder.
+    """A World (agent/world.py) on the data of one folder.
 
     Servers start when sessions need them, and end with `close`, at the end of a `with` block, or with this process.
 
     Args:
         root: The folder that holds AppWorld's `data`; None looks where `data_folder` says.
         python: AppWorld's interpreter; None takes `.venv-appworld`, and makes it if need be.
-        pool: How many servers, and their limits.
-        limits: What one call of agent code may take.
+        servers: How many of AppWorld's server processes, hence sessions at once.
 
     Raises:
         AppWorldError: The data aren't there, or the environment can't be made.
@@ -50,18 +50,10 @@ class AppWorld:
 
     name = "appworld"
 
-    def __init__(
-        self,
-        *,
-        root: Path | None = None,
-        python: Path | None = None,
-        pool: PoolSettings | None = None,
-        limits: CallLimits | None = None,
-    ) -> None:
+    def __init__(self, *, root: Path | None = None, python: Path | None = None, servers: int = 4) -> None:
         self.data = data_folder(root)
         self.splits = tuple(ours for ours, theirs in SPLITS.items() if (self.data / f"datasets/{theirs}.txt").is_file())
-        self.limits = limits or CallLimits()
-        self.pool = ServerPool(python or appworld_python(), self.data, pool or PoolSettings())
+        self.pool = ServerPool(python or appworld_python(), self.data, servers)
 
     @property
     def overview(self) -> str:
@@ -78,14 +70,8 @@ class AppWorld:
         if split not in self.splits:
             raise ValueError(f"AppWorld's split {split!r} isn't in {self.data}; there is {', '.join(self.splits)}")
         text = (self.data / "datasets" / f"{SPLITS[split]}.txt").read_text(encoding="utf-8")
-        scenarios: dict[str, list[str]] = {}
-        for task_id in text.split():
-            scenarios.setdefault(_scenario(task_id), []).append(task_id)
-        return [
-            self._task(task_id, split)
-            for ids in scenarios.values()
-            for task_id in sorted(ids, key=lambda name: int(name.rpartition("_")[2]))
-        ]
+        listed = by_scenario([self._task(task_id, split) for task_id in text.split()])
+        return [task for own in listed for task in sorted(own, key=lambda task: int(task.task_id.rpartition("_")[2]))]
 
     def _task(self, task_id: str, split: str) -> Task:
         file = self._folder(task_id) / "specs.json"
@@ -95,7 +81,7 @@ class AppWorld:
             raise AppWorldError(f"task {task_id}: {file} can't be read: {error}") from error
         return Task(
             task_id=task_id,
-            scenario=_scenario(task_id),
+            scenario=task_id.rpartition("_")[0],
             split=split,
             instruction=specs.instruction,
             user=dict(specs.supervisor),
@@ -118,7 +104,7 @@ class AppWorld:
             server = await self.pool.acquire()
         except ServerError as error:
             raise WorldError(f"task {task.task_id}: {error}") from error
-        session = AppWorldSession(task, server, self.pool, self.limits)
+        session = AppWorldSession(task, server, self.pool)
         await session.initialize()
         return session
 
@@ -131,7 +117,3 @@ class AppWorld:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
-
-
-def _scenario(task_id: str) -> str:
-    return task_id.rpartition("_")[0]

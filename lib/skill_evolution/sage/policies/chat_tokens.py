@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from transformers import GenerationConfig, PreTrainedTokenizerBase
 
@@ -32,6 +33,10 @@ class ChatTokens:
             raise ValueError("the policy's tokenizer has no chat template")
         if (end := self._after_turn("")[0]) not in self.stop:
             raise ValueError(f"the chat template ends a turn with token {end}, sampling stops at {self.stop}")
+
+    def live(self) -> AbstractContextManager[None]:
+        """Nothing: what samples batches by itself."""
+        return nullcontext()
 
     def prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
         """The token ids of a conversation, with what opens the assistant's turn at the end."""

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainingArguments
 
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.models.smollm2 import smollm2_folder
-from skill_evolution.sage.config import PolicyConfig, SageConfig
+from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.policies.policy import LocalPolicy
 from skill_evolution.sage.policies.tiny import tiny_llama, train_tokenizer
 
@@ -31,10 +31,13 @@ def load_policy(config: SageConfig, *, texts: Iterable[str] = (), folder: Path |
     if config.policy.threads:
         torch.set_num_threads(config.policy.threads)
     if folder is None and config.policy.kind == "tiny":
-        tokenizer = train_tokenizer(_some(texts), max_tokens=config.policy.tiny.vocabulary)
-        model: Any = tiny_llama(tokenizer, config.policy.tiny, seed=config.sft_seed)
+        if not (texts := list(texts)):
+            raise ConfigError("policy.kind 'tiny' needs the world's text: its tokenizer is made from that")
+        tokenizer = train_tokenizer(texts)
+        model: Any = tiny_llama(tokenizer, seed=config.sft_seed)
     else:
-        source = str(folder) if folder else _weights(config.policy)
+        named = smollm2_folder(Path(sys.executable)) if config.policy.kind == "smollm2" else config.policy.weights
+        source = str(folder or named)
         tokenizer = AutoTokenizer.from_pretrained(source)
         # Weights stay in float32 where they're trained (at 1e-6 a bfloat16 weight wouldn't move); bfloat16 is autocast.
         model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
@@ -61,17 +64,6 @@ def save_policy(policy: LocalPolicy, folder: Path) -> Path:
     merged.save_pretrained(folder, state_dict=policy.gathered)
     policy.tokenizer.save_pretrained(folder)
     return folder
-
-
-def _some(texts: Iterable[str]) -> list[str]:
-    found = list(texts)
-    if not found:
-        raise ConfigError("policy.kind 'tiny' needs the world's text: its tokenizer is made from that")
-    return found
-
-
-def _weights(policy: PolicyConfig) -> str:
-    return str(smollm2_folder(Path(sys.executable))) if policy.kind == "smollm2" else str(policy.weights)
 
 
 def _with_lora(model: Any, rank: int, *, seed: int) -> Any:

@@ -19,8 +19,6 @@ from transformers import (
     LogitsProcessorList,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    StoppingCriteria,
-    StoppingCriteriaList,
 )
 
 from skill_evolution.sage.agent.episode import PolicySampling, Sample
@@ -146,7 +144,6 @@ class LocalPolicy(ChatTokens):
                 attention_mask=mask,
                 generation_config=self._generation_config(max(limits)),
                 logits_processor=LogitsProcessorList([choice]),
-                stopping_criteria=StoppingCriteriaList([_RowLimits(limits, ids.shape[1])]),
             )
         turns, logprobs = output[:, ids.shape[1] :].tolist(), torch.stack(choice.logprobs, dim=1).tolist()
         return [self.sampled(*row) for row in zip(turns, logprobs, limits, strict=True)]
@@ -184,16 +181,6 @@ class _SeededChoice(LogitsProcessor):
         chosen = noisy.argmax(dim=-1, keepdim=True)
         self.logprobs.append(torch.log_softmax(scaled, dim=-1).gather(1, chosen).squeeze(1))
         return noisy.to(scores.device)
-
-
-class _RowLimits(StoppingCriteria):
-    """Ends each row at its own limit."""
-
-    def __init__(self, limits: Sequence[int], prompt_length: int) -> None:
-        self.lengths = torch.tensor(limits) + prompt_length
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return (self.lengths <= input_ids.shape[1]).to(input_ids.device)
 
 
 def _left_padded(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

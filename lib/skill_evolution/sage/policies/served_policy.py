@@ -1,16 +1,16 @@
 """The policy sampled by a server that holds a copy of its weights (vLLM), where `generate` in the trainer is too slow.
 
 TRL sends the trained weights to the server before each step's rollouts (NCCL, so both need CUDA). The log-probabilities
-come from the server as well: what they lack against the trainer's is made up for token by token (`trl_arguments`). The
-server must give them at the sampling temperature: `vllm serve --logprobs-mode processed_logprobs`.
+come from the server as well: what they lack against the trainer's is made up for token by token
+(training/grpo_arguments.py). The server must give them at the sampling temperature: `vllm serve --logprobs-mode
+processed_logprobs`.
 """
 
 import json
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import GenerationConfig, PreTrainedTokenizerBase
 
 from skill_evolution.models.retry import AttemptError
 from skill_evolution.models.server import ServerModel
@@ -20,33 +20,25 @@ from skill_evolution.sage.policies.chat_tokens import ChatTokens, seed_of
 
 
 class ServedPolicy(ChatTokens):
-    """A model that is trained here and sampled there, behind the agent's Policy protocol.
+    """A model that is sampled on a server, behind the agent's Policy protocol.
 
     A seed from the key goes with each request, but batches on a server vary, so samples repeat only as far as its
     arithmetic doesn't depend on them (with vLLM: in float32).
 
     Attributes:
-        model: What is trained.
         tokenizer: With a chat template.
         seconds: Time so far in which the server owed an answer.
     """
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, server: ServerModel) -> None:
-        """A policy of a model, sampled from the server's copy of it.
-
-        Raises:
-            ValueError: As ChatTokens.
-        """
-        super().__init__(tokenizer, model.generation_config)
-        self.model = model
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, generation: GenerationConfig | None, *, server: ServerModel
+    ) -> None:
+        """As ChatTokens, for the model that the server has."""
+        super().__init__(tokenizer, generation)
         self.seconds = 0.0
         self._server = server
         self._open = 0
         self._since = 0.0
-
-    def live(self) -> nullcontext[None]:
-        """Nothing: the server batches by itself."""
-        return nullcontext()
 
     async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
         """One turn after `ids`.
@@ -82,16 +74,16 @@ class ServedPolicy(ChatTokens):
         self._open, self._since = self._open + change, now
 
 
-def served(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, config: SageConfig) -> ServedPolicy:
-    """The policy on the server that a config's `rollout` names."""
+def server_of(config: SageConfig, *, model: str | None = None) -> ServerModel:
+    """The server of a config's `rollout`, asked for the config's weights or for a model of another name."""
     rollout = config.rollout
-    server = ServerModel(
-        model=str(config.policy.weights),
+    return ServerModel(
+        model=model or str(config.policy.weights),
         base_url=f"{rollout.base_url}/v1",
         max_concurrency=rollout.max_concurrency,
         timeout=rollout.timeout,
+        context_length=config.agent.context,
     )
-    return ServedPolicy(model, tokenizer, server=server)
 
 
 def _read(content: bytes, latency: float) -> tuple[list[int], list[float]]:

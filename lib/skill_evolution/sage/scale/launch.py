@@ -1,19 +1,17 @@
 """Files for `accelerate launch` and whether they fit a SAGE profile; profiles/accelerate holds two."""
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import yaml
 from accelerate.commands.config.config_args import ClusterConfig
 from accelerate.utils import FullyShardedDataParallelPlugin
 
-from skill_evolution.base import paths
+from skill_evolution.base.profiles import profile_path
 from skill_evolution.base.settings import ConfigError, check_keys
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.training.grpo_arguments import divide
 
-FOLDER = paths.PROFILES / "accelerate"
 _PRECISION = {"bfloat16": "bf16", "float32": "no"}
 _RENAMED = {"transformer_layer_cls_to_wrap", "forward_prefetch", "min_num_params"}  # launch calls them otherwise
 _FSDP = {f"fsdp_{name}" for name in {field.name for field in fields(FullyShardedDataParallelPlugin)} | _RENAMED} | {
@@ -34,22 +32,13 @@ _DEEPSPEED = {
 }
 
 
-def launch_file(name: str) -> Path:
-    """A file for accelerate's --config_file: one of ours by its name (fsdp, zero3), or a path."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
-    if not path.is_file():
-        there = ", ".join(sorted(file.stem for file in FOLDER.glob("*.yaml")))
-        raise ConfigError(f"no launch file {name!r}: there are {there}; or give the path of a .yaml file")
-    return path
-
-
 def check_launch(name: str, config: SageConfig) -> ClusterConfig:
     """Read a launch file as accelerate does, and hold it against a run's config.
 
     Raises:
         ConfigError: No such file, an unknown key, or a combination that can't be; names the file and what's wrong.
     """
-    path = launch_file(name)
+    path = profile_path(name, kind="accelerate")
     try:
         launch: Any = ClusterConfig.from_yaml_file(str(path))
     except (ValueError, TypeError, yaml.YAMLError) as error:

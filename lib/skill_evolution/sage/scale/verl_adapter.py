@@ -18,7 +18,6 @@ it has not been run.
 # pyright: reportMissingImports=false
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -31,14 +30,14 @@ from verl.trainer.ppo.core_algos import register_adv_est
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ, AgentLoopWorkerTQ
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
+from skill_evolution.sage.agent.chains import run_chain
 from skill_evolution.sage.agent.episode import PolicySampling, Sample
 from skill_evolution.sage.agent.rewards import REWARDS
-from skill_evolution.sage.agent.runner import chain_of, retriever_of
 from skill_evolution.sage.agent.world import Task, World
 from skill_evolution.sage.config import SageConfig, load_sage_config
 from skill_evolution.sage.policies.chat_tokens import ChatTokens
 from skill_evolution.sage.scale.verl_rows import ESTIMATOR, advantages, chain_rows, group_of
-from skill_evolution.sage.stages.stage import open_world
+from skill_evolution.sage.stages.training import open_world
 
 register_adv_est(ESTIMATOR)(advantages)
 
@@ -51,10 +50,6 @@ class VerlPolicy(ChatTokens):
         super().__init__(tokenizer, None)
         self._server = server
         self._sampling = {**sampling, "logprobs": True}
-
-    def live(self) -> nullcontext[None]:
-        """Nothing: the servers batch by themselves."""
-        return nullcontext()
 
     async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
         """One turn; all turns of a task go to the same server, which has their beginning in its cache."""
@@ -80,7 +75,7 @@ class SageAgentLoop(AgentLoopBase):
         """Run the chain that a row of `verl_rows.dataset` names."""
         config = self._sage
         world, tasks, _ = _world(config.model_dump_json())
-        chain = await chain_of(
+        chain = await run_chain(
             VerlPolicy(self.tokenizer, self.server_manager, sampling=sampling_params),
             world,
             [tasks[task_id] for task_id in kwargs["extra_info"]["task_ids"]],
@@ -88,7 +83,6 @@ class SageAgentLoop(AgentLoopBase):
             key=f"{config.seed}/{kwargs['uid']}",
             index=int(kwargs["session_id"]),
             temperature=float(sampling_params["temperature"]),
-            retriever=retriever_of(config.agent),
         )
         rows = chain_rows(chain, reward=REWARDS[config.grpo.reward], pad=int(self.tokenizer.pad_token_id))
         return [

@@ -8,6 +8,7 @@ from the random weights, with its own, longer training.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from skill_evolution.base.settings import check_keys
@@ -97,6 +98,11 @@ class Lineup:
         own = {"chain_length": 1, "reward": "outcome", "scenarios": scenarios}
         return Stage("grpo", changed(self.config, agent={"library": False}, grpo=own), start)
 
+    def evaluations(self, *splits: str, **options: Any) -> tuple[Evaluation, ...]:
+        """Both decodings on each split, with the run's retrieval; `options` are other fields of Evaluation."""
+        own = {"retrieval": self.config.agent.retrieval, **options}
+        return tuple(Evaluation(split, temperature, **own) for split in splits for temperature in DECODINGS)
+
 
 def lineup(
     profile: str = "demo",
@@ -147,29 +153,15 @@ def training_arms(
         base = stages.untrained
         return [Arm("prompted", base, asked), Arm("start_base_model", stages.sage(base), asked)]
     check_keys(names or (), MAIN, where="arms of the main table")
-    made = {
-        "prompted": (stages.base, True),
-        "sft": (stages.sft, True),
-        "grpo": (stages.grpo(stages.base), False),
-        "sft_grpo": (stages.grpo(stages.sft), False),
-        "sage": (stages.sage(stages.sft), True),
-    }
-    return [
-        Arm(name, stage, _both(*splits, library=library, stages=stages, scenarios=scenarios))
-        for name, (stage, library) in made.items()
-        if name in (names or MAIN)
+    tested = partial(stages.evaluations, *splits, scenarios=scenarios)
+    made = [
+        Arm("prompted", stages.base, tested()),
+        Arm("sft", stages.sft, tested()),
+        Arm("grpo", stages.grpo(stages.base), tested(retrieval=None)),
+        Arm("sft_grpo", stages.grpo(stages.sft), tested(retrieval=None)),
+        Arm("sage", stages.sage(stages.sft), tested()),
     ]
-
-
-def _both(
-    *splits: str, library: bool, stages: Lineup, scenarios: int | None = None, **options: Any
-) -> tuple[Evaluation, ...]:
-    retrieval = stages.config.agent.retrieval if library else None
-    return tuple(
-        Evaluation(split, temperature, **{"retrieval": retrieval, "scenarios": scenarios, **options})
-        for split in splits
-        for temperature in DECODINGS
-    )
+    return [arm for arm in made if arm.name in (names or MAIN)]
 
 
 def ablation_arms(stages: Lineup, *, split: str = "test", scenarios: int | None = None) -> list[Arm]:
@@ -185,50 +177,24 @@ def ablation_arms(stages: Lineup, *, split: str = "test", scenarios: int | None 
     def trained(start: Stage, **grpo: Any) -> Stage:
         return stages.sage(start, **grpo, evaluate_every=None)  # nobody looks at their curves on dev
 
-    with_library = _both(split, library=True, stages=stages, scenarios=scenarios)
-    without = _both(split, library=False, stages=stages, scenarios=scenarios)
+    tested = partial(stages.evaluations, split, scenarios=scenarios)
+    starts = {"sage": sage, "start_base_model": trained(base), "start_rl_warm_up": trained(stages.grpo(base))}
+    if base.kind != "base" or stages.config.policy.kind != "tiny":  # random weights have no successes to learn from
+        starts["start_self_distillation"] = trained(stages.self_distilled)
     groups = {
-        "reward": {
-            "sage": sage,
-            **{f"reward_{name}": trained(sft, reward=name) for name in ("outcome", "chain")},
-        },
+        "reward": {"sage": sage} | {f"reward_{name}": trained(sft, reward=name) for name in ("outcome", "chain")},
         "chain length": {
             "chain_of_one": trained(sft, chain_length=1),
             "sage": sage,
             "chain_of_three": trained(sft, chain_length=3),
         },
-        "start": {
-            "sage": sage,
-            "start_base_model": trained(base),
-            "start_rl_warm_up": trained(stages.grpo(base)),
-            **({"start_self_distillation": trained(stages.self_distilled)} if _has_successes(stages) else {}),
-        },
+        "start": starts,
     }
-    varied = [Arm(name, stage, with_library, group) for group, own in groups.items() for name, stage in own.items()]
-    tested = {"sage": sage, "sft": sft, "prompted": base}
-    libraries = [
-        arm
-        for name, stage in tested.items()
-        for arm in (
-            Arm(name, stage, with_library, "library at test"),
-            Arm(f"{name}_empty_library", stage, without, "library at test"),
-        )
-    ]
-    return [*varied, *libraries, *_retrieval_arms(stages, sage, split, scenarios)]
-
-
-def _has_successes(stages: Lineup) -> bool:
-    """Whether the base has any to learn from: random weights have none."""
-    return stages.base.kind != "base" or stages.config.policy.kind != "tiny"
-
-
-def _retrieval_arms(stages: Lineup, sage: Stage, split: str, scenarios: int | None) -> list[Arm]:
-    return [
-        Arm(
-            f"retrieval_{name}",
-            sage,
-            _both(split, library=True, stages=stages, scenarios=scenarios, retrieval=name, whole_split=True),
-            "retrieval at test",
-        )
-        for name in get_args(Retrieval)
-    ]
+    arms = [Arm(name, stage, tested(), group) for group, own in groups.items() for name, stage in own.items()]
+    for name, stage in {"sage": sage, "sft": sft, "prompted": base}.items():
+        arms.append(Arm(name, stage, tested(), "library at test"))
+        arms.append(Arm(f"{name}_empty_library", stage, tested(retrieval=None), "library at test"))
+    for name in get_args(Retrieval):
+        whole = tested(retrieval=name, whole_split=True)
+        arms.append(Arm(f"retrieval_{name}", sage, whole, "retrieval at test"))
+    return arms

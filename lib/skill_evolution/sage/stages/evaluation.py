@@ -1,7 +1,7 @@
 """Evaluation of a stage's policy: all that is asked of it runs side by side, and each part leaves a CSV file."""
 
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,12 @@ import pandas as pd
 
 from skill_evolution.base import aio
 from skill_evolution.runs.folder import write_json, write_text
-from skill_evolution.sage.agent.chains import Chain
-from skill_evolution.sage.agent.episode import Policy
+from skill_evolution.sage.agent.chains import Chain, run_chain
 from skill_evolution.sage.agent.metrics import episode_frame, metrics
 from skill_evolution.sage.agent.planning import by_scenario
-from skill_evolution.sage.agent.retrieval import RETRIEVERS
 from skill_evolution.sage.agent.world import Task, World
-from skill_evolution.sage.config import Retrieval
-from skill_evolution.sage.stages.stage import Stage, load, open_world
+from skill_evolution.sage.config import AgentConfig, Retrieval
+from skill_evolution.sage.stages.stage import Stage
 
 GREEDY = "greedy"
 
@@ -59,8 +57,21 @@ class Evaluation:
 
     def finished(self, stage: Stage, root: Path | None = None) -> bool:
         """Whether its files are there and no row failed: failures are tried again."""
-        file = self.file(stage, root)
-        return file.is_file() and not _summary(file)["failed"]
+        return self.file(stage, root).is_file() and not self.figures(stage, root)["failed"]
+
+    def rows(self, stage: Stage, root: Path | None = None) -> pd.DataFrame:
+        """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
+        return pd.read_csv(self.file(stage, root), dtype={"error": "str"})
+
+    def figures(self, stage: Stage, root: Path | None = None) -> dict[str, Any]:
+        """The figures of `metrics.metrics` over all its chains, after its split and decoding."""
+        found = json.loads(self.file(stage, root).with_suffix(".json").read_text(encoding="utf-8"))
+        return {"split": self.split, "decoding": self.decoding, **found}
+
+    def agent(self, trained: AgentConfig) -> AgentConfig:
+        """The agent that is tested, given the one that was trained."""
+        own = {"library": False} if self.retrieval is None else {"library": True, "retrieval": self.retrieval}
+        return trained.model_copy(update=own)
 
     def chains(self, world: World) -> list[tuple[Task, ...]]:
         """The tasks of each chain."""
@@ -76,6 +87,8 @@ def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | No
     Raises:
         ModelError: It serves something else, or doesn't answer.
     """
+    from skill_evolution.sage.stages.training import open_world  # imports torch, as what it is used for does
+
     pending = [evaluation for evaluation in evaluations if not evaluation.finished(stage, root)]
     if not pending:
         return
@@ -90,58 +103,25 @@ def evaluate(stage: Stage, evaluations: Sequence[Evaluation], *, root: Path | No
 async def _chains(
     stage: Stage, world: World, work: Sequence[tuple[Evaluation, Sequence[Task]]], root: Path | None
 ) -> list[Chain]:
-    policy = await _policy(stage, world, root)
-    return await aio.gather([_chain(policy, world, stage, one, tasks) for one, tasks in work])
+    from skill_evolution.sage.stages.training import policy_to_test
 
-
-async def _policy(stage: Stage, world: World, root: Path | None) -> Policy:
-    """The stage's policy: loaded, on a GPU where there is one, or as the server has it."""
-    import torch
-
-    if stage.config.rollout.engine == "vllm":
-        from skill_evolution.sage.stages.served_stage import served_stage
-
-        return await served_stage(stage, root=root)
-    policy = load(stage, world, root=root)
-    model: Any = policy.model
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
-    return policy
-
-
-def _chain(
-    policy: Policy, world: World, stage: Stage, evaluation: Evaluation, tasks: Sequence[Task]
-) -> Coroutine[Any, Any, Chain]:
-    from skill_evolution.sage.agent.runner import chain_of
-
-    return chain_of(
-        policy,
-        world,
-        tasks,
-        stage.config.agent,
-        key="/".join(["evaluation", *map(str, stage.seeds), evaluation.split]),
-        retriever=RETRIEVERS[evaluation.retrieval] if evaluation.retrieval else None,
-        temperature=evaluation.temperature,
+    policy = await policy_to_test(stage, world, root=root)
+    return await aio.gather(
+        run_chain(
+            policy,
+            world,
+            tasks,
+            one.agent(stage.config.agent),
+            key="/".join(["evaluation", *map(str, stage.seeds), one.split]),
+            temperature=one.temperature,
+        )
+        for one, tasks in work
     )
 
 
 def _write(chains: Sequence[Chain], file: Path, evaluation: Evaluation) -> None:
-    rows = episode_frame(chains).drop(columns=["index", "key", "reward"])
+    rows = episode_frame(chains)
     rows.insert(0, "split", evaluation.split)
     rows.insert(1, "decoding", evaluation.decoding)
     write_json(file.with_suffix(".json"), metrics(chains))
     write_text(file, rows.to_csv(index=False, lineterminator="\n"))
-
-
-def read_rows(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> pd.DataFrame:
-    """One row a task: split, decoding, and the columns of `metrics.episode_frame`."""
-    return pd.read_csv(evaluation.file(stage, root), dtype={"error": "str"})
-
-
-def read_figures(stage: Stage, evaluation: Evaluation, *, root: Path | None = None) -> dict[str, Any]:
-    """The figures of `metrics.metrics` over all its chains."""
-    own = {"split": evaluation.split, "decoding": evaluation.decoding}
-    return own | _summary(evaluation.file(stage, root))
-
-
-def _summary(file: Path) -> dict[str, Any]:
-    return json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))

@@ -3,8 +3,8 @@
 from skill_evolution.sage.stages import arms, study
 
 lines = arms.training_arms(arms.lineup("demo", seed=0))
-experiments.run(lines)
-rows = experiments.rows(lines)
+study.run(lines)
+rows = study.rows(lines)
 """
 
 import logging
@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from functools import partial
 from graphlib import TopologicalSorter
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,8 +22,8 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from skill_evolution.sage.stages.arms import Arm
-from skill_evolution.sage.stages.evaluation import Evaluation, evaluate, read_figures, read_rows
-from skill_evolution.sage.stages.stage import Stage, train
+from skill_evolution.sage.stages.evaluation import Evaluation, evaluate
+from skill_evolution.sage.stages.stage import Stage
 
 logger = logging.getLogger(__name__)
 
@@ -32,24 +32,8 @@ class ExperimentError(RuntimeError):
     """A stage failed in a worker process; names the stage and holds the worker's traceback."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """What one worker does at a time: train a stage, or, where there are some, run its evaluations."""
-
-    stage: Stage
-    evaluations: tuple[Evaluation, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Its place in the order of jobs."""
-        return f"{'evaluate' if self.evaluations else 'train'} {self.stage.name}"
-
-    def do(self, root: Path | None) -> None:
-        """Do it, in this process."""
-        if self.evaluations:
-            evaluate(self.stage, self.evaluations, root=root)
-        else:
-            train(self.stage, root=root)
+Job = partial[None]
+"""What one worker does at a time: train a stage, or, where there are some, run its evaluations."""
 
 
 def run(arms: Sequence[Arm], *, processes: int | None = None, root: Path | None = None) -> None:
@@ -67,7 +51,7 @@ def run(arms: Sequence[Arm], *, processes: int | None = None, root: Path | None 
     jobs, order = plan(arms, root=root)
     if processes == 1:
         for name in tqdm(list(TopologicalSorter(order).static_order()), desc="stages", leave=False):
-            jobs[name].do(root)
+            jobs[name]()
         return
     if not jobs:
         return
@@ -77,7 +61,7 @@ def run(arms: Sequence[Arm], *, processes: int | None = None, root: Path | None 
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_prepare, initargs=(several > 1,))
     with pool:
         try:
-            _in_order(order, lambda name: pool.submit(_in_worker, jobs[name], root))
+            _in_order(order, lambda name: pool.submit(_in_worker, name, jobs[name]))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -91,20 +75,22 @@ def plan(arms: Iterable[Arm], *, root: Path | None = None) -> tuple[dict[str, Jo
             _, evaluations = asked.setdefault(stage.name, (stage, {}))
             if stage is arm.stage:
                 evaluations.update(dict.fromkeys(arm.evaluations))
-    jobs: list[Job] = []
+    jobs: dict[str, Job] = {}
+    before: dict[str, set[str]] = {}
     for stage, evaluations in asked.values():
         if not stage.trained(root):
-            jobs.append(Job(stage))
-        pending = tuple(one for one in evaluations if not one.finished(stage, root))
-        if pending:
-            jobs.append(Job(stage, pending))
-    named = {job.name: job for job in jobs}
-    return named, {name: {need for need in _needs(job) if need in named} for name, job in named.items()}
+            jobs[f"train {stage.name}"] = partial(_train, stage, root)
+            before[f"train {stage.name}"] = {f"train {stage.start.name}"} if stage.start else set()
+        if pending := [one for one in evaluations if not one.finished(stage, root)]:
+            jobs[f"evaluate {stage.name}"] = partial(evaluate, stage, pending, root=root)
+            before[f"evaluate {stage.name}"] = {f"train {stage.name}"}
+    return jobs, {name: needed & jobs.keys() for name, needed in before.items()}
 
 
-def _needs(job: Job) -> list[str]:
-    before = job.stage if job.evaluations else job.stage.start
-    return [Job(before).name] if before else []
+def _train(stage: Stage, root: Path | None) -> None:
+    from skill_evolution.sage.stages.training import train  # imports torch
+
+    train(stage, root=root)
 
 
 def _in_order(order: Mapping[str, set[str]], submit: Callable[[str], Future[None]]) -> None:
@@ -130,12 +116,12 @@ def _prepare(one_thread: bool) -> None:
     warnings.simplefilter("ignore", FutureWarning)
 
 
-def _in_worker(job: Job, root: Path | None) -> None:
+def _in_worker(name: str, job: Job) -> None:
     try:
-        job.do(root)
+        job()
     except Exception:
         # As text: not every exception can be sent to another process, and one that can't would hide the others.
-        raise ExperimentError(f"{job.name} failed\n{traceback.format_exc()}") from None
+        raise ExperimentError(f"{name} failed\n{traceback.format_exc()}") from None
 
 
 def rows(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
@@ -143,18 +129,14 @@ def rows(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
     split, decoding, and the columns of `metrics.episode_frame`.
     """
     frames = [
-        read_rows(arm.stage, evaluation, root=root).assign(**_columns(arm))
-        for arm in arms
-        for evaluation in arm.evaluations
+        evaluation.rows(arm.stage, root).assign(**_columns(arm)) for arm in arms for evaluation in arm.evaluations
     ]
     return _first(pd.concat(frames, ignore_index=True))
 
 
 def figures(arms: Sequence[Arm], *, root: Path | None = None) -> pd.DataFrame:
     """One row an arm and evaluation, with the figures of `metrics.metrics`."""
-    found = [
-        _columns(arm) | read_figures(arm.stage, evaluation, root=root) for arm in arms for evaluation in arm.evaluations
-    ]
+    found = [_columns(arm) | evaluation.figures(arm.stage, root) for arm in arms for evaluation in arm.evaluations]
     return _first(pd.DataFrame(found))
 
 

@@ -6,10 +6,9 @@ order, which it repeats G times: G rows in a row are a group. TRL hands each pro
 are shared among processes independently of these slices, and every process then takes its slice of all rows.
 """
 
-import logging
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +28,16 @@ from skill_evolution.sage.agent.rows import Row, padding_row, training_rows
 from skill_evolution.sage.agent.runner import Enough, Runner, Tally, Work
 from skill_evolution.sage.agent.world import World
 from skill_evolution.sage.config import SageConfig
-from skill_evolution.sage.policies.loading import process_count, take_trained
+from skill_evolution.sage.policies.loading import process_count, process_index, take_trained
 from skill_evolution.sage.policies.policy import LocalPolicy
-from skill_evolution.sage.policies.served_policy import served
+from skill_evolution.sage.policies.served_policy import ServedPolicy, server_of
 from skill_evolution.sage.training.grpo_arguments import divide, trl_arguments
 from skill_evolution.sage.training.recording import Recorder, sampling
-from skill_evolution.sage.training.training_log import TrainingLog
 
-logger = logging.getLogger(__name__)
-
-_RUNS = count()  # of this process, and of all that train together: the store where they count outlives a run
+_RUNS = itertools.count()  # of this process, and of all that train together: the store where they count outlives a run
 
 
-def train_grpo(
-    policy: LocalPolicy,
-    world: World,
-    config: SageConfig,
-    folder: Path,
-    *,
-    resume: bool = False,
-    stop_after: int | None = None,
-) -> list[dict[str, Any]]:
+def train_grpo(policy: LocalPolicy, world: World, config: SageConfig, folder: Path) -> list[dict[str, Any]]:
     """Train the policy in place on the world's train split.
 
     With `config.agent.library` and `config.grpo.chain_length` of at least 2 that is SAGE; without library and with
@@ -61,21 +49,16 @@ def train_grpo(
         policy: What is trained.
         world: Tasks of its splits `train` and, for evaluation, `dev`.
         config: The run.
-        folder: Gets `training.csv` (one row a step, see sage/recording.py) and TRL's checkpoints.
-        resume: Go on from the last checkpoint in the folder, if there is one.
-        stop_after: End after this step with a checkpoint, as if interrupted; the learning rate's schedule is that of
-            the whole run.
+        folder: Gets `training.csv` (one row a step, see `Recorder`) and TRL's checkpoints. A run that was stopped goes
+            on from the last one there.
 
     Returns:
         The rows of `training.csv`.
-
     """
     steps = plan(world, config)
     division = divide(config.grpo, processes=process_count())
-    log = TrainingLog(folder / "training.csv")
-    sampler = policy if config.rollout.engine == "transformers" else served(policy.model, policy.tokenizer, config)
-    rollouts = Rollouts(sampler, world, config, steps, padding=division.padding)
-    recorder = Recorder(rollouts.runner, log, config, stop_after=stop_after)
+    rollouts = Rollouts(sampler_of(policy, config), world, config, steps, padding=division.padding)
+    recorder = Recorder(rollouts.runner, folder / "training.csv", config)
     trainer = _Trainer(
         model=policy.model,
         processing_class=policy.tokenizer,
@@ -88,10 +71,16 @@ def train_grpo(
     trainer.remove_callback(PrinterCallback)  # the library doesn't print
     recorder.attach(trainer, rollouts)
     trainer.loss_factor = 1 + division.padding * config.grpo.group / config.grpo.rows
-    checkpoint = get_last_checkpoint(str(folder)) if resume and folder.is_dir() else None
-    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)) if folder.is_dir() else None)
     take_trained(policy, trainer)
-    return log.rows
+    return recorder.rows
+
+
+def sampler_of(policy: LocalPolicy, config: SageConfig) -> TimedPolicy:
+    """What samples while a policy is trained: itself, or the server that is sent its weights."""
+    if config.rollout.engine == "transformers":
+        return policy
+    return ServedPolicy(policy.tokenizer, policy.model.generation_config, server=server_of(config))
 
 
 def plan(world: World, config: SageConfig) -> list[Step]:
@@ -123,7 +112,9 @@ class Rollouts:
     padding: int = 0
 
     def __post_init__(self) -> None:
-        self.runner = Runner(self.policy, self.world, self.config.agent, share=gather_object)
+        self.runner = Runner(
+            self.policy, self.world, self.config.agent, process_index(), process_count(), gather_object
+        )
         self.run = next(_RUNS)
         self.chains: list[Chain] = []
         self.rows: list[Row] = []
@@ -137,14 +128,13 @@ class Rollouts:
         if everyone != expected:
             raise ValueError(f"step {step}: TRL asked for other rows than planned: {everyone[:3]} ...")
         self._roll(step, trainer)
-        start = trainer.accelerator.process_index * len(prompts)
+        start = self.runner.rank * len(prompts)
         nothing = padding_row(int(trainer.processing_class.pad_token_id))
         rows = [*self.rows, *[nothing] * (self.padding * group)]
         return _columns(rows[start : start + len(prompts)])
 
     def _roll(self, step: int, trainer: Any) -> None:
-        accelerator, grpo = trainer.accelerator, self.config.grpo
-        self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
+        grpo = self.config.grpo
         with sampling(self.policy, trainer):
             self.chains = self.runner.run(
                 self._work(step), temperature=grpo.temperature, enough=self._enough, tally=self._tally(step)
@@ -158,9 +148,18 @@ class Rollouts:
         return Enough(grpo.stop_share, grpo.stop_share_scenario) if grpo.stop_share else None
 
     def _tally(self, step: int) -> Tally | None:
+        """Counts in the store at which the processes met; the keys are the step's own."""
         if self._enough is None or self.runner.processes == 1:
             return None
-        return SharedTally([tasks[0].scenario for tasks in self.steps[step]], key=f"run {self.run} step {step}")
+        scenarios = [tasks[0].scenario for tasks in self.steps[step]]
+        store = PrefixStore(f"run {self.run} step {step}", _get_default_store())
+
+        def count(done: Iterable[str]) -> Mapping[str, int]:
+            for scenario in done:
+                store.add(scenario, 1)
+            return {scenario: store.add(scenario, 0) for scenario in scenarios}
+
+        return count
 
     def _work(self, step: int) -> list[Work]:
         return [
@@ -168,23 +167,6 @@ class Rollouts:
             for tasks in self.steps[step]
             for index in range(self.config.grpo.group)
         ]
-
-
-class SharedTally:
-    """Counts the chains of all processes that are done, in the store at which the processes met."""
-
-    def __init__(self, scenarios: Sequence[str], *, key: str) -> None:
-        """Of a step's scenarios; the key is the step's own."""
-        self._scenarios = scenarios
-        self._store = PrefixStore(key, _get_default_store())
-
-    def add(self, scenario: str) -> None:
-        """One more of a scenario."""
-        self._store.add(scenario, 1)
-
-    def done(self) -> Mapping[str, int]:
-        """How many of each scenario."""
-        return {scenario: self._store.add(scenario, 0) for scenario in self._scenarios}
 
 
 class _Trainer(GRPOTrainer):

@@ -27,7 +27,6 @@ def trl_arguments(config: SageConfig, folder: Path) -> GRPOConfig:
         scale_rewards="none",
         beta=0.0,
         num_iterations=1,
-        epsilon=grpo.epsilon,
         mask_truncated_completions=False,
         shuffle_dataset=False,  # the order is the plan's; shuffling would split chains
         learning_rate=grpo.learning_rate,
@@ -42,7 +41,7 @@ def trl_arguments(config: SageConfig, folder: Path) -> GRPOConfig:
         logging_steps=1,
         save_strategy="steps" if grpo.save_every else "no",
         save_steps=grpo.save_every or 500,
-        report_to=list(grpo.report_to) or "none",
+        report_to="none",
         disable_tqdm=True,
         remove_unused_columns=False,
         log_completions=False,
@@ -57,11 +56,10 @@ def _engine(rollout: RolloutConfig) -> dict[str, Any]:
         "use_vllm": True,
         "vllm_mode": "server",
         "vllm_server_base_url": rollout.base_url,
-        "vllm_group_port": rollout.group_port,
         "vllm_server_timeout": rollout.timeout,
         "vllm_importance_sampling_correction": True,
-        "vllm_importance_sampling_mode": rollout.correction,
-        "vllm_importance_sampling_clip_max": rollout.correction_max,
+        # By token: by sequence, TRL's default, a tiny drift masks most long rows.
+        "vllm_importance_sampling_mode": "token_truncate",
     }
 
 

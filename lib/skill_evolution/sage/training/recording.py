@@ -2,12 +2,16 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+import pandas as pd
+from transformers import TrainerCallback, TrainerControl, TrainerState
 from trl.models.utils import unwrap_model_for_generation
 
+from skill_evolution.runs.folder import write_text
 from skill_evolution.sage.agent.chains import Chain
 from skill_evolution.sage.agent.episode import TimedPolicy
 from skill_evolution.sage.agent.metrics import metrics
@@ -15,7 +19,6 @@ from skill_evolution.sage.agent.rows import Row
 from skill_evolution.sage.agent.runner import Runner
 from skill_evolution.sage.config import GrpoConfig, SageConfig
 from skill_evolution.sage.policies.policy import LocalPolicy
-from skill_evolution.sage.training.training_log import TrainingLog
 
 logger = logging.getLogger(__name__)
 
@@ -42,38 +45,37 @@ def figures(chains: Sequence[Chain], rows: Sequence[Row], *, config: GrpoConfig)
 
 
 class Recorder(TrainerCallback):
-    """Writes one row a step into the log, evaluates on dev, and ends a run early where asked to.
+    """Writes one row a step into a CSV file, and evaluates on dev.
 
     Columns: step, those of `figures`, loss, grad_norm, learning_rate, entropy, seconds_sampling (in the model),
     seconds_world (the rest of the rollouts), seconds_training (the rest of the step), and at evaluated steps the dev
     metrics as dev_*. Step 0 holds the evaluation before training.
     """
 
-    def __init__(self, runner: Runner, log: TrainingLog, config: SageConfig, *, stop_after: int | None = None) -> None:
+    def __init__(self, runner: Runner, file: Path, config: SageConfig) -> None:
         """A recorder of a run whose chains `runner` runs."""
-        self.runner, self.log, self.config, self.stop_after = runner, log, config, stop_after
+        self.runner, self.file, self.config = runner, file, config
+        self.rows: list[dict[str, Any]] = []
         self.row: dict[str, Any] = {}
 
     def attach(self, trainer: Any, rollouts: Any) -> None:
         """Name the trainer and the rollouts that are recorded; to be called before training."""
         self.trainer, self.rollouts = trainer, rollouts
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Drop rows of steps that will be done again; evaluate before the first."""
-        self.log.keep(state.global_step if state.global_step else -1)
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Go on with the rows of the steps that a resumed run has done; evaluate before the first."""
+        if state.global_step and self.file.is_file():
+            there = pd.read_csv(self.file, float_precision="round_trip")
+            self.rows = there.query("step <= @state.global_step").to_dict(orient="records")
         if state.global_step == 0 and self.config.grpo.evaluate_every:
             self._write({"step": 0, **self._dev(0)})
 
-    def on_step_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Start the clocks."""
         self.clock = (time.perf_counter(), self.runner.seconds, self.runner.policy.seconds)
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Take the step's figures, evaluate where it is time, stop where asked to."""
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Take the step's figures, and evaluate where it is time."""
         step, grpo = state.global_step, self.config.grpo
         chains, rows = self.rollouts.chains, self.rollouts.rows
         self.row = {"step": step, **figures(chains, rows, config=grpo), **self._times()}
@@ -81,12 +83,8 @@ class Recorder(TrainerCallback):
             logger.warning("step %d: %d rows failed and are not trained on", step, self.row["failed"])
         if grpo.evaluate_every and step % grpo.evaluate_every == 0:
             self.row |= self._dev(step)
-        if step == self.stop_after:
-            control.should_save = control.should_training_stop = True
 
-    def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **kwargs: Any
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any) -> None:
         """Write the row, with what TRL knows of the update."""
         if logs and "loss" in logs and self.row.get("step") == state.global_step:
             taken = ("loss", "grad_norm", "learning_rate", "entropy")
@@ -96,16 +94,10 @@ class Recorder(TrainerCallback):
         wall, rollouts, sampling = self.clock
         whole = time.perf_counter() - wall
         rolled, sampled = self.runner.seconds - rollouts, self.runner.policy.seconds - sampling
-        return {
-            "seconds_sampling": sampled,
-            "seconds_world": rolled - sampled,
-            "seconds_training": whole - rolled,
-        }
+        return {"seconds_sampling": sampled, "seconds_world": rolled - sampled, "seconds_training": whole - rolled}
 
     def _dev(self, step: int) -> dict[str, float]:
         config = self.config
-        accelerator = self.trainer.accelerator
-        self.runner.rank, self.runner.processes = accelerator.process_index, accelerator.num_processes
         if self.trainer.use_vllm:  # the server has the weights of before the step
             self.trainer.vllm_generation.sync_weights()
         with sampling(self.runner.policy, self.trainer):
@@ -116,26 +108,19 @@ class Recorder(TrainerCallback):
 
     def _write(self, row: dict[str, Any]) -> None:
         if self.trainer.is_world_process_zero():
-            self.log.write(row)
+            self.rows.append(row)  # written whole each time: a killed run leaves a file that can be read
+            write_text(self.file, pd.DataFrame(self.rows).to_csv(index=False, lineterminator="\n"))
 
 
-class sampling:  # noqa: N801 - a context manager
+@contextmanager
+def sampling(policy: TimedPolicy, trainer: Any) -> Iterator[None]:
     """Around sampling while a trainer holds the model: unwrapped, its parameters gathered where they're sharded.
 
     Nothing where a server samples.
     """
-
-    def __init__(self, policy: TimedPolicy, trainer: Any) -> None:
-        """For a policy and the trainer that trains its model."""
-        self.policy = policy if isinstance(policy, LocalPolicy) else None
-        self.context = unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator)
-
-    def __enter__(self) -> None:
-        """The policy samples from the trainer's model."""
-        if self.policy:
-            self.policy.model = self.context.__enter__()
-
-    def __exit__(self, *exc_info: Any) -> None:
-        """The model is the trainer's again."""
-        if self.policy:
-            self.context.__exit__(*exc_info)
+    if not isinstance(policy, LocalPolicy):
+        yield
+        return
+    with unwrap_model_for_generation(trainer.model_wrapped, trainer.accelerator) as model:
+        policy.model = model  # pyright: ignore[reportAttributeAccessIssue]
+        yield

@@ -5,11 +5,8 @@ that it will meet. Each turn becomes one example: everything before it is the pr
 (FACTS B, "expert data": loss on the last turn of each example).
 """
 
-import asyncio
-import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -22,12 +19,10 @@ from transformers import PrinterCallback, TrainerCallback, TrainerControl, Train
 from trl import SFTConfig as TrlSftConfig  # pyright: ignore[reportPrivateImportUsage]
 from trl import SFTTrainer  # pyright: ignore[reportPrivateImportUsage]
 
-from skill_evolution.base import aio
-from skill_evolution.sage.agent.chains import Chain
-from skill_evolution.sage.agent.episode import Episode, PolicySampling, Sample
-from skill_evolution.sage.agent.runner import Runner, chain_of, retriever_of
-from skill_evolution.sage.agent.world import Task, World
-from skill_evolution.sage.config import AgentConfig, SageConfig, SftConfig
+from skill_evolution.sage.agent.episode import Episode
+from skill_evolution.sage.agent.runner import Runner
+from skill_evolution.sage.agent.world import Task
+from skill_evolution.sage.config import SageConfig, SftConfig
 from skill_evolution.sage.policies.loading import process_count, take_trained
 from skill_evolution.sage.policies.policy import LocalPolicy
 
@@ -56,70 +51,6 @@ def examples(episodes: Iterable[Episode]) -> list[Example]:
                 found.append(Example(before, turn.sample.ids))
             before += turn.sample.ids
     return found
-
-
-@dataclass
-class ScriptedPolicy:
-    """Says what a script holds, turn by turn, in the ids of another policy's tokenizer: runs an expert's trace."""
-
-    policy: LocalPolicy
-    turns: list[str]
-
-    def prompt_ids(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """As the other policy."""
-        return self.policy.prompt_ids(messages)
-
-    def observation_ids(self, text: str, *, cut: bool = False) -> list[int]:
-        """As the other policy."""
-        return self.policy.observation_ids(text, cut=cut)
-
-    def live(self) -> AbstractContextManager[None]:
-        """Nothing is batched."""
-        return contextlib.nullcontext()
-
-    async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
-        """The script's next turn; the log-probabilities are 0.
-
-        Raises:
-            IndexError: The script is over.
-        """
-        await asyncio.sleep(0)
-        text = self.turns.pop(0)
-        turn = tuple(self.policy.turn_ids(text))
-        return Sample(turn, (0.0,) * len(turn), text, cut=False)
-
-
-Script = Sequence[Sequence[str]]
-"""An expert's chain: for each task the text of its turns, code in fences."""
-
-
-def expert_chains(
-    policy: LocalPolicy, world: World, scripts: Sequence[tuple[Sequence[Task], Script]], agent: AgentConfig
-) -> list[Chain]:
-    """Run scripted chains in the world, with the library that builds up and the agent's prompt.
-
-    Args:
-        policy: Whose tokenizer and chat template the traces are for.
-        world: The world.
-        scripts: For each chain its tasks, and for each of these its turns.
-        agent: Prompt, limits and retrieval.
-
-    Raises:
-        ValueError: A task of a chain doesn't succeed: the expert is wrong, or a limit is too tight for it.
-    """
-    chains = aio.run_sync(aio.gather(_scripted(policy, world, tasks, script, agent) for tasks, script in scripts))
-    for episode in (episode for chain in chains for episode in chain.episodes):
-        if not episode.success:
-            what = episode.error or f"score {episode.score}, ended: {episode.ended}"
-            raise ValueError(f"the expert fails {episode.task.task_id}: {what}")
-    return chains
-
-
-def _scripted(
-    policy: LocalPolicy, world: World, tasks: Sequence[Task], script: Script, agent: AgentConfig
-) -> Coroutine[Any, Any, Chain]:
-    says = ScriptedPolicy(policy, [turn for turns in script for turn in turns])
-    return chain_of(says, world, tasks, agent, key="expert", temperature=0.0, retriever=retriever_of(agent))
 
 
 def rejection_sampled(runner: Runner, tasks: Sequence[Task], config: SftConfig, *, key: str) -> list[Episode]:

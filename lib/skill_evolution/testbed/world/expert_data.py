@@ -1,15 +1,19 @@
 """The bundled world's expert as traces for supervised training, and the world's text for the tiny tokenizer."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from skill_evolution.sage.agent.chains import Chain
+from skill_evolution.base import aio
+from skill_evolution.sage.agent.chains import Chain, run_chain
+from skill_evolution.sage.agent.episode import PolicySampling, Sample
 from skill_evolution.sage.agent.planning import by_scenario
-from skill_evolution.sage.agent.world import Task
-from skill_evolution.sage.config import SageConfig
+from skill_evolution.sage.agent.world import Task, World
+from skill_evolution.sage.config import AgentConfig, SageConfig
+from skill_evolution.sage.policies.chat_tokens import ChatTokens
 from skill_evolution.sage.policies.policy import LocalPolicy
-from skill_evolution.sage.training.sft import Example, Script, Vary, expert_chains
+from skill_evolution.sage.training.sft import Example, Vary
 from skill_evolution.testbed.world import STYLES, VALUES, MiniWorld, expert_turns
 from skill_evolution.testbed.world.scenarios import scenario_cases
 from skill_evolution.testbed.world.values import IDENTIFIERS, KINDS, USERS
@@ -37,6 +41,58 @@ class VariedWorld(MiniWorld):
             for case in scenario_cases(pair, split="train", seed=seed, index=index)
         ]
         self._cases = {case.task.task_id: case for case in varied}
+
+
+class ScriptedPolicy(ChatTokens):
+    """Says what a script holds, turn by turn, in the ids of another policy's tokenizer: runs an expert's trace."""
+
+    def __init__(self, policy: LocalPolicy, turns: Iterable[str]) -> None:
+        """For the text of each turn."""
+        super().__init__(policy.tokenizer, policy.model.generation_config)
+        self.turns = list(turns)
+
+    async def sample(self, ids: Sequence[int], *, key: str, sampling: PolicySampling) -> Sample:
+        """The script's next turn; the log-probabilities are 0.
+
+        Raises:
+            IndexError: The script is over.
+        """
+        await asyncio.sleep(0)
+        text = self.turns.pop(0)
+        turn = tuple(self.turn_ids(text))
+        return Sample(turn, (0.0,) * len(turn), text, cut=False)
+
+
+Script = Sequence[Sequence[str]]
+"""An expert's chain: for each task the text of its turns, code in fences."""
+
+
+def expert_chains(
+    policy: LocalPolicy, world: World, scripts: Sequence[tuple[Sequence[Task], Script]], agent: AgentConfig
+) -> list[Chain]:
+    """Run scripted chains in the world, with the library that builds up and the agent's prompt.
+
+    Args:
+        policy: Whose tokenizer and chat template the traces are for.
+        world: The world.
+        scripts: For each chain its tasks, and for each of these its turns.
+        agent: Prompt, limits and retrieval.
+
+    Raises:
+        ValueError: A task of a chain doesn't succeed: the expert is wrong, or a limit is too tight for it.
+    """
+    says = [ScriptedPolicy(policy, (turn for turns in script for turn in turns)) for _, script in scripts]
+    chains = aio.run_sync(
+        aio.gather(
+            run_chain(one, world, tasks, agent, key="expert", temperature=0.0)
+            for one, (tasks, _) in zip(says, scripts, strict=True)
+        )
+    )
+    for episode in (episode for chain in chains for episode in chain.episodes):
+        if not episode.success:
+            what = episode.error or f"score {episode.score}, ended: {episode.ended}"
+            raise ValueError(f"the expert fails {episode.task.task_id}: {what}")
+    return chains
 
 
 def expert_traces(policy: LocalPolicy, world: MiniWorld, config: SageConfig) -> list[Chain]:
