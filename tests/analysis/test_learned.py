@@ -6,6 +6,7 @@ import pytest
 
 from skill_evolution.analysis import gallery, learned, skill_types
 from skill_evolution.analysis.frames import rows
+from skill_evolution.analysis.report import Report
 
 
 def answer(question: str, f1: float, *, method: str = "grse", evidence: tuple = ("D1:1",), **fields) -> dict:
@@ -165,7 +166,7 @@ def test_figures_are_drawn_from_their_tables_alone_and_the_same_again(answers, i
         "02_growth": learned.library_growth(iterations),
     }
     for name, frame in frames.items():
-        gallery.save_table(frame, tmp_path, name, made_with="simulated reader")
+        Report(tmp_path, "simulated reader").tidy(frame, name)
         gallery.draw(name, tmp_path)
     first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
     assert len(first) == 6

@@ -11,6 +11,7 @@ import pytest
 import toy
 
 from skill_evolution.analysis import gallery, results, views
+from skill_evolution.analysis.report import Report
 from skill_evolution.benchmarks.base import DataIssue
 from skill_evolution.grse.gate import GateOutcome, GateResult, Score
 from skill_evolution.grse.operators import Change
@@ -153,7 +154,7 @@ def test_figures_are_redrawn_byte_for_byte_from_their_tables(tmp_path):
     curves = pd.DataFrame(
         [{**RUN, "benchmark": "LoCoMo", "method": "GRSE", "iteration": i, "value": 10.0 * i} for i in (0, 1)]
     )
-    gallery.save_table(curves, tmp_path, "01_validation", made_with="simulated reader")
+    Report(tmp_path, "simulated reader").tidy(curves, "01_validation")
     gallery.draw("01_validation", tmp_path)
     files = sorted((tmp_path / "figures").iterdir())
     before = {path.name: path.read_bytes() for path in files}

@@ -6,6 +6,7 @@ import pytest
 
 from skill_evolution.analysis import gallery, runtime
 from skill_evolution.analysis.names import displayed
+from skill_evolution.analysis.report import Report
 from skill_evolution.analysis.reported import load_reported
 
 
@@ -65,7 +66,7 @@ def test_a_ratio_without_a_baseline_is_missing(tokens):
     alone = runtime.token_ratios(tokens.query("method == 'grse'"))
     assert alone["ratio"].isna().tolist() == [True] * 4
     assert alone["n_seeds"].tolist() == [0] * 4
-    assert runtime.ratio_text(alone.to_dict("records")[0]) is None
+    assert runtime.ratio_texts(alone).tolist() == [None] * 4
 
 
 def test_tasks_are_named():
@@ -135,7 +136,7 @@ def test_figures_are_drawn_from_their_tables(tokens, tmp_path):
         "06_reported": runtime.reported_ranges(load_reported("grse_cost")),
     }
     for name, table in tables.items():
-        gallery.save_table(displayed(table), tmp_path, name, made_with="simulated reader")
+        Report(tmp_path, "simulated reader").tidy(displayed(table), name)
     for name in ("06_tokens", "06_ratios", "06_limits", "06_gains"):
         gallery.draw(name, tmp_path)
         assert (tmp_path / "figures" / f"{name}.png").is_file()

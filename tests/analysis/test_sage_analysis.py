@@ -9,6 +9,9 @@ import pandas as pd
 import pytest
 
 from skill_evolution.analysis import gallery, sage, sage_tables
+from skill_evolution.analysis.figures import paint
+from skill_evolution.analysis.names import NAMES, displayed
+from skill_evolution.analysis.report import Report
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.sage.config import load_sage_config
 
@@ -124,7 +127,7 @@ def test_a_group_of_ablations_has_the_papers_figures_below() -> None:
 
 def test_every_reported_arm_has_a_name() -> None:
     reported = pd.concat([sage_tables.main_reported(), load_reported("sage_ablations")])
-    assert set(reported["method"]) <= set(sage_tables.NAMES)
+    assert set(reported["method"]) <= set(NAMES)
 
 
 def training(arm: str, seed: int = 0) -> pd.DataFrame:
@@ -183,33 +186,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         ignore_index=True,
     )
-    table = sage_tables.displayed(sage.summary(every, rng=rng()))
+    table = displayed(sage.summary(every, rng=rng()), "arm")
     kept = {
-        "07_curves": sage_tables.displayed(
-            sage.curves(pd.concat([training("sage"), training("sage", 1), training("grpo")]))
+        "07_curves": displayed(
+            sage.curves(pd.concat([training("sage"), training("sage", 1), training("grpo")])), "arm"
         ),
         "07_main": table,
-        "07_differences": sage_tables.displayed(sage.differences(every, rng=rng())),
+        "07_differences": displayed(sage.differences(every, rng=rng()), "arm", "baseline"),
         "07_seeds": table,
-        "07_seed_points": sage_tables.displayed(sage.seed_points(every)),
+        "07_seed_points": displayed(sage.seed_points(every), "arm"),
         "08_ablations": table.assign(group=np.where(table["arm"] == "SFT", "start", "reward")),
     }
     for name, frame in kept.items():
-        gallery.save_table(frame, place, name, made_with=WORLD)
+        Report(place, WORLD).tidy(frame, name)
     return place
 
 
 @pytest.mark.parametrize("name", ["07_curves", "07_main", "07_differences", "07_seeds", "08_ablations"])
 def test_figures_are_drawn_from_their_tables_and_say_whose_they_are(folder: Path, name: str) -> None:
-    frames = [pd.read_csv(folder / "tables" / f"{table}.csv") for table in gallery._all()[name].tables]
-    assert gallery.DRAWINGS[name].draw(*frames).get_suptitle().replace("\n", " ").endswith(f"({WORLD})")
+    spec = gallery.FIGURES[name]
+    frames = [pd.read_csv(folder / "tables" / f"{table}.csv") for table in spec.tables]
+    assert paint(spec, *frames).get_suptitle().endswith(f"({WORLD})")
     assert "<img" in str(gallery.draw(name, folder).data)
 
 
 @pytest.mark.parametrize("name", ["07_differences", "07_seeds"])
 def test_a_run_with_nothing_to_compare_has_a_figure_that_says_so(tmp_path: Path, name: str) -> None:
     empty = pd.DataFrame(columns=sage.ROW_COLUMNS)
-    gallery.save_table(sage.differences(empty, rng=rng()), tmp_path, "07_differences", made_with=WORLD)
-    gallery.save_table(sage.summary(empty, rng=rng()), tmp_path, "07_seeds", made_with=WORLD)
-    gallery.save_table(sage.seed_points(empty), tmp_path, "07_seed_points", made_with=WORLD)
+    Report(tmp_path, WORLD).tidy(sage.differences(empty, rng=rng()), "07_differences")
+    Report(tmp_path, WORLD).tidy(sage.summary(empty, rng=rng()), "07_seeds")
+    Report(tmp_path, WORLD).tidy(sage.seed_points(empty), "07_seed_points")
     assert "<img" in str(gallery.draw(name, tmp_path).data)

@@ -6,6 +6,8 @@ import pytest
 
 from skill_evolution.analysis import gallery, transfer
 from skill_evolution.analysis.frames import rows
+from skill_evolution.analysis.names import displayed
+from skill_evolution.analysis.report import Report
 from skill_evolution.runs.config import load_config
 from skill_evolution.runs.experiments import main_grid, predictions, train
 from skill_evolution.runs.folder import run_folder
@@ -120,6 +122,6 @@ def test_figures_are_drawn_from_their_tables_alone(answers, tmp_path):
         ("04_f1", transfer.transfer_means(answers, rng=rng)),
         ("04_differences", transfer.transfer_differences(answers, rng=rng)),
     ):
-        gallery.save_table(transfer.named(frame), tmp_path, name, made_with="simulated reader")
+        Report(tmp_path, "simulated reader").tidy(displayed(frame, "target", "learner"), name)
     assert gallery.redraw(tmp_path) == ["04_f1", "04_differences"]
     assert (tmp_path / "figures" / "04_differences.pdf").stat().st_size > 0
