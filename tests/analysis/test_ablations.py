@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import ablations, gallery, sweeps
-from skill_evolution.analysis.report import Report
+from skill_evolution.analysis import ablations, sweeps
 from skill_evolution.base.settings import ConfigError
 from skill_evolution.runs.config import Config
 from skill_evolution.runs.experiments import iterations, main_grid, train
@@ -171,7 +170,7 @@ def test_a_sweep_changes_one_field_and_always_has_the_profiles_value():
     assert sweeps.fewer(None) == {}
 
 
-def test_sweep_table_compares_with_the_usual_setting_and_is_drawn(trained, tmp_path: Path):
+def test_sweep_table_compares_with_the_usual_setting(trained):
     configs, root = trained
     points = [
         sweeps.SweepPoint("group_size", 1, False, (configs["single_rollout"],)),
@@ -183,9 +182,6 @@ def test_sweep_table_compares_with_the_usual_setting_and_is_drawn(trained, tmp_p
     view = sweeps.sweep_view(table)
     assert view["method"].tolist() == ["1", "4 (usual)"]
     assert view["benchmark"].tolist() == ["group size G"] * 2
-    Report(tmp_path, "simulated reader").tidy(table, "05_sweeps")
-    gallery.draw("05_sweeps", tmp_path)
-    assert (tmp_path / "figures" / "05_sweeps.pdf").is_file()
 
 
 def test_swept_values_are_shown_as_they_are_meant():

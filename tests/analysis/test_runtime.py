@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import gallery, runtime
-from skill_evolution.analysis.names import displayed
-from skill_evolution.analysis.report import Report
+from skill_evolution.analysis import runtime
 from skill_evolution.analysis.reported import load_reported
 
 
@@ -123,20 +121,3 @@ def test_gains_are_paired_by_task_and_in_points():
     found = runtime.gains(pd.DataFrame(rows), rng=np.random.default_rng(0)).set_index("task")
     assert found["difference"].to_dict() == {"LoCoMo mixed": 25, "LoCoMo temporal": 50}
     assert found["method"].tolist() == ["grse", "grse"]
-
-
-def test_figures_are_drawn_from_their_tables(tokens, tmp_path):
-    gained_points = pd.DataFrame([gained("maskills", gain=2, low=1, high=4), gained("grse", gain=-1)])
-    ratios = runtime.token_ratios(tokens)
-    tables = {
-        "06_tokens": runtime.mean_tokens(tokens),
-        "06_ratios": ratios,
-        "06_limits": ratios.query("quantity == 'all of training'").assign(limit=64),
-        "06_gains": runtime.gain_costs(tokens, gained_points),
-        "06_reported": runtime.reported_ranges(load_reported("grse_cost")),
-    }
-    for name, table in tables.items():
-        Report(tmp_path, "simulated reader").tidy(displayed(table), name)
-    for name in ("06_tokens", "06_ratios", "06_limits", "06_gains"):
-        gallery.draw(name, tmp_path)
-        assert (tmp_path / "figures" / f"{name}.png").is_file()

@@ -9,10 +9,9 @@ from toy import caller, skill
 
 from skill_evolution.analysis import skill_types
 from skill_evolution.models.base import ModelError
-from skill_evolution.models.prompting import prompt_hashes
 from skill_evolution.models.replies import Rejection
 from skill_evolution.runs.config import load_config
-from skill_evolution.runs.folder import run_folder
+from skill_evolution.runs.folder import run_folder, run_prompts
 from skill_evolution.skills import SkillLibrary, save_library
 from skill_evolution.testbed.reader.directives import DIRECTIVES
 
@@ -106,5 +105,6 @@ def test_counts_have_every_type_and_keep_the_uncoded_apart():
 
 
 def test_prompts_of_analyses_decide_no_run():
-    assert not [name for name in prompt_hashes() if name.startswith("analysis/")]
-    assert "grse/critic/group.md.j2" in prompt_hashes()
+    used = run_prompts(load_config("demo"))
+    assert "grse/critic/group.md.j2" in used
+    assert not [name for name in used if name.startswith("analysis/")]

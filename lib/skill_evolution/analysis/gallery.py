@@ -214,7 +214,7 @@ FIGURES: dict[str, Spec] = {
         kind=lines, x="iteration", y="mean", hue="method", facet=("skill", "truth"), panel="{skill} ({truth})",
         xlabel="iteration", ylabel="utility", size=(PAGE, 3.9), per_row=3, share="xy", line=0, beside=0.1,
         also=_remaining,
-        note="mean and range over the runs whose text is still the planted one (their number, where not all)",
+        note="mean and range over n = {n} runs, those whose text is still the planted one (a number where not all)",
     ),
     "03_signs": Spec(
         title="Signs of the planted skills' utility against the truth",

@@ -6,13 +6,16 @@ of everything is the question: its value is the mean over the seeds that answere
 training runs).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+
+from skill_evolution.analysis.frames import groups, where
 
 COLUMNS = ("method", "benchmark", "category", "seed", "question_id", "error")
 ALL = "all"  # the mean over all questions, whatever their category
@@ -22,6 +25,14 @@ RESAMPLES = 2_000  # our choice: a table of a hundred cells takes seconds; p-val
 
 Matrix = NDArray[np.float64]
 Strata = Sequence[NDArray[np.intp]]
+
+
+class Cell(NamedTuple):
+    """What one figure of a table is about."""
+
+    category: str
+    rows: pd.DataFrame
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -146,50 +157,24 @@ def permutation_test(differences: Matrix, *, rng: np.random.Generator) -> float:
     return float(result.pvalue)
 
 
-def summarize(predictions: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator) -> pd.DataFrame:
-    """One `Estimate` a method, benchmark, category and metric, as a tidy frame in the order of appearance.
+def cells(predictions: pd.DataFrame, metrics: Sequence[str]) -> dict[tuple[str, str], list[Cell]]:
+    """The cells of a table by benchmark and method, in the order of appearance: category, its rows, and metric.
 
     Where there are several categories, "all" (mean over questions) and "average" (mean of the categories) follow.
-    A metric that a benchmark doesn't have gives no row.
-    """
-    found = []
-    for (benchmark, method), rows in _groups(predictions, metrics):
-        for category, part, metric in _cells(rows, metrics):
-            cell = {"benchmark": benchmark, "method": method, "category": category, "metric": metric}
-            estimate = mean_interval(part, metric, rng=rng, by_category=category == AVERAGE)
-            found.append(cell | asdict(estimate))
-    return pd.DataFrame(found)
-
-
-def paired_differences(
-    predictions: pd.DataFrame, baseline: str, metrics: Sequence[str], *, rng: np.random.Generator
-) -> pd.DataFrame:
-    """One `PairedDifference` to `baseline` for each other method, benchmark, category and metric, as a tidy frame.
-
-    Categories are as in `summarize`.
+    A metric that no successful row of a benchmark has gives no cell.
 
     Raises:
-        ValueError: the baseline has no rows for a benchmark.
+        ValueError: a column is missing, or has rows without a value.
     """
-    groups = dict(_groups(predictions, metrics))
-    found = []
-    for (benchmark, method), rows in groups.items():
-        if method == baseline:
-            continue
-        if (benchmark, baseline) not in groups:
-            raise ValueError(f"no predictions of the baseline {baseline!r} on benchmark {benchmark!r}")
-        others = {(c, m): part for c, part, m in _cells(groups[benchmark, baseline], metrics)}
-        for category, part, metric in _cells(rows, metrics):
-            other = others.get((category, metric), pd.DataFrame(columns=rows.columns))
-            cell = {"benchmark": benchmark, "method": method, "baseline": baseline, "category": category}
-            result = paired_difference(part, other, metric, rng=rng, by_category=category == AVERAGE)
-            found.append(cell | {"metric": metric} | asdict(result))
-    return pd.DataFrame(found)
-
-
-def _groups(predictions: pd.DataFrame, metrics: Sequence[str]) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     _check(predictions, metrics)
-    yield from predictions.groupby(["benchmark", "method"], sort=False)  # pyright: ignore[reportReturnType]
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for (benchmark, method), rows in groups(predictions, "benchmark", "method"):
+        parts = {name: part for (name,), part in groups(rows, "category")}
+        parts |= {ALL: rows, AVERAGE: rows} if len(parts) > 1 else {}
+        sound = where(rows, rows["error"].isna())
+        measured = [metric for metric in metrics if sound.empty or any(sound[metric].notna())]
+        found[benchmark, method] = [Cell(name, part, metric) for metric in measured for name, part in parts.items()]
+    return found
 
 
 def _check(predictions: pd.DataFrame, metrics: Sequence[str]) -> None:
@@ -197,17 +182,6 @@ def _check(predictions: pd.DataFrame, metrics: Sequence[str]) -> None:
         raise ValueError(f"predictions lack the columns {missing}; they have {list(predictions.columns)}")
     if empty := [c for c in COLUMNS if c != "error" and np.any(predictions[c].isna())]:
         raise ValueError(f"predictions have rows without a value in {empty}")
-
-
-def _cells(rows: pd.DataFrame, metrics: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame, str]]:
-    """Category, its rows and metric, for each cell of a table; a metric no successful row has is left out."""
-    parts = {str(name): part for name, part in rows.groupby("category", sort=False)}
-    if len(parts) > 1:
-        parts |= {ALL: rows, AVERAGE: rows}
-    for metric in metrics:
-        succeeded = rows.loc[rows["error"].isna(), metric]
-        if succeeded.notna().any() or succeeded.empty:
-            yield from ((category, part, metric) for category, part in parts.items())
 
 
 def _present(rows: pd.DataFrame, metric: str) -> pd.Series:

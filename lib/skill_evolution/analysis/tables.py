@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from IPython.display import HTML
 from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from skill_evolution.analysis.frames import interval_text, texts, wide
-from skill_evolution.analysis.statistics import paired_differences, summarize
+from skill_evolution.analysis.statistics import AVERAGE, cells, mean_interval, paired_difference
 from skill_evolution.runs.folder import write_text
 
 KEYS = ["benchmark", "method", "category", "metric"]
@@ -30,14 +31,21 @@ def main_table(
     rng: np.random.Generator,
     reported: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Methods, categories and metrics with their means, in percent, and the papers' figures beside ours.
+    """Methods, categories (see `statistics.cells`) and metrics with their means, in percent, beside the papers'.
 
     Returns:
-        The columns of `statistics.summarize` with `mean`, `low` and `high` in percent and, for each model in
-        `reported`, one column "reported (<model>)", null where the paper states no such figure.
+        benchmark, method, category, metric, the fields of `statistics.Estimate` and, for each model in `reported`, one
+        column "reported (<model>)", null where the paper states no such figure.
     """
-    table = in_percent(summarize(predictions, metrics, rng=rng), "mean")
-    return _with_reported(table, reported, kind="absolute", unit="percent")
+    table = pd.DataFrame(
+        [
+            {"benchmark": benchmark, "method": method, "category": category, "metric": metric}
+            | asdict(mean_interval(rows, metric, rng=rng, by_category=category == AVERAGE))
+            for (benchmark, method), own in cells(predictions, metrics).items()
+            for category, rows, metric in own
+        ]
+    )
+    return _with_reported(in_percent(table, "mean"), reported, kind="absolute", unit="percent")
 
 
 def difference_table(
@@ -48,11 +56,25 @@ def difference_table(
     rng: np.random.Generator,
     reported: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The columns of `statistics.paired_differences` in points (0 to 100), beside the papers' differences.
+    """Each other method's differences to `baseline` in points (0 to 100), beside the papers' differences.
 
-    `reported` holds differences to the same baseline (see the rows' notes).
+    Returns:
+        As `main_table`, with the column baseline and the fields of `statistics.PairedDifference`.
+
+    Raises:
+        ValueError: the baseline has no rows for a benchmark.
     """
-    table = in_percent(paired_differences(predictions, baseline, metrics, rng=rng), "difference")
+    found, every = [], cells(predictions, metrics)
+    for (benchmark, method), own in every.items():
+        if method != baseline and (benchmark, baseline) not in every:
+            raise ValueError(f"no predictions of the baseline {baseline!r} on benchmark {benchmark!r}")
+        others = {(cell.category, cell.metric): cell.rows for cell in every[benchmark, baseline]}
+        for category, rows, metric in own if method != baseline else ():
+            other = others.get((category, metric), pd.DataFrame(columns=rows.columns))
+            result = paired_difference(rows, other, metric, rng=rng, by_category=category == AVERAGE)
+            cell = {"benchmark": benchmark, "method": method, "baseline": baseline, "category": category}
+            found.append(cell | {"metric": metric} | asdict(result))
+    table = in_percent(pd.DataFrame(found), "difference")
     return _with_reported(table, reported, kind="difference", unit="points")
 
 
@@ -90,8 +112,8 @@ def wide_table(table: pd.DataFrame, metric: str, value: str = "mean") -> pd.Data
     sign, whole = ("", {}) if value == "mean" else ("+", {"p (average)": ("p_value", "last")})
     counts = {"n": ("n", "max"), "missing": ("n_missing", "max"), "interval": ("interval", "first")}
     keys = ["benchmark", "method"]
-    cells = part.assign(cell=points(part) if sign else texts(part))
-    ours = wide(cells, keys, "category", "cell", **whole, **counts).astype({"n": str, "missing": str})
+    shown = part.assign(cell=points(part) if sign else texts(part))
+    ours = wide(shown, keys, "category", "cell", **whole, **counts).astype({"n": str, "missing": str})
     ours = ours.assign(**{name: ours[name].map("{:.3f}".format) for name in whole})
     rows = [ours.assign(of=ours["method"])]
     for column in marked:
