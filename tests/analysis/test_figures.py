@@ -1,23 +1,24 @@
-"""Figures: what is drawn, that settings outside stay as they are, and that files are the same when made again."""
+"""Figures: what is drawn from a spec, that settings outside stay as they are, and files that are the same again."""
+
+from dataclasses import replace
+from typing import cast
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 from PIL import Image
 
-from skill_evolution.analysis.figures import (
-    interval_note,
-    new_figure,
-    paper_style,
-    plot_differences,
-    plot_iterations,
-    plot_methods,
-    save_figure,
-    show_figure,
-)
+from skill_evolution.analysis.figures import Spec, counts, intervals, lines, paint, save_figure, show_figure
 
 ALT = 'Mean F1 of two methods; "GRSE" is higher – by 5 points'
+MEANS = Spec(
+    title="F1", alt=ALT, tables=("main",), kind=intervals, x="category", y="mean", hue="method", ylabel="F1 [%]",
+    note="{interval}, n = {n} questions x {n_seeds} seeds{missing}", series=("MASkills", "GRSE"), size=(3.3, 2.5),
+)  # fmt: skip
+FOREST = replace(MEANS, x="mean", y="category", line=0)
 
 
 @pytest.fixture
@@ -29,77 +30,81 @@ def means() -> pd.DataFrame:
         ("GRSE", "all", 57.0, 53.0, 61.0, 90, 0),
     ]
     frame = pd.DataFrame(rows, columns=["method", "category", "mean", "low", "high", "n", "n_missing"])
-    return frame.assign(n_seeds=3, interval="95 % bootstrap interval over questions and seeds")
+    return frame.assign(n_seeds=3, interval="95 % bootstrap interval over questions and seeds", made_with="a reader")
 
 
-def points(ax, method: str) -> np.ndarray:
-    return np.asarray(next(line for line in ax.get_lines() if line.get_label() == method).get_xydata())
+def drawn(spec: Spec, *tables: pd.DataFrame):
+    (ax,) = paint(spec, *tables).axes
+    found = [np.asarray(line.get_xydata(), dtype=float) for line in ax.get_lines()]
+    return ax, [points for points in found if len(points)]
 
 
-def test_methods_are_points_beside_each_other_with_their_intervals(means):
-    _, (ax,) = new_figure()
-    assert plot_methods(means, ax, label="F1 [%]") is ax
-    assert points(ax, "MASkills")[:, 1].tolist() == [50, 52]
-    assert points(ax, "GRSE")[0, 0] > points(ax, "MASkills")[0, 0]
-    low, high = np.asarray(ax.collections[0].get_paths()[0].vertices)[:, 1]
-    assert (low, high) == (45, 55)
+def test_methods_are_points_beside_each_other_with_the_tables_intervals(means):
+    ax, (maskills, grse) = drawn(MEANS, means)
+    assert maskills[:, 1].tolist() == [50, 52]
+    assert grse[:, 1].tolist() == [55, 57]
+    assert grse[0, 0] > maskills[0, 0]
+    ends = [np.asarray(path.vertices) for path in ax.collections[0].get_paths()]
+    assert ends[0][:, 1].tolist() == [45, 55]
+    assert ends[0][0, 0] == maskills[0, 0]  # the interval stands under its point
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["multi-hop", "all"]
-    assert ax.get_xlabel() == interval_note(means)
-
-
-def test_note_names_interval_n_seeds_and_missing_once(means):
-    note = interval_note(means)
-    assert note.split("\n") == [
-        "95 % bootstrap interval over questions and seeds,",
-        "n = 40 to 90 questions x 3 seeds;",
-        "0 to 1 answers missing per method",
-    ]
-    assert interval_note(means[means["category"] == "all"]).endswith(
-        "n = 90 questions x 3 seeds;\n0 to 3 answers missing per method"
-    )
-
-
-def test_a_method_keeps_its_look_in_another_selection(means):
-    series = ["MASkills", "GRSE"]
-    with paper_style():
-        _, axes = new_figure(columns=2)
-        plot_methods(means, axes[0], label="F1", methods=series)
-        plot_methods(means.query("method == 'GRSE'"), axes[1], label="F1", methods=series)
-    lines = [next(line for line in ax.get_lines() if line.get_label() == "GRSE") for ax in axes]
-    assert lines[0].get_color() == lines[1].get_color() == "#D55E00"
-    assert lines[0].get_marker() == lines[1].get_marker() == "s"
-    with pytest.raises(ValueError, match=r"\['GRSE'\]"):
-        plot_methods(means, axes[0], label="F1", methods=["MASkills"])
-
-
-def test_iterations_show_mean_and_range_over_seeds():
-    frame = pd.DataFrame(
-        [{"method": "GRSE", "seed": s, "iteration": i, "value": i + s / 4} for s in range(3) for i in range(4)]
-    )
-    _, (ax,) = new_figure()
-    plot_iterations(frame, ax, label="skills")
-    assert points(ax, "GRSE").tolist() == [[i, i + 0.25] for i in range(4)]
-    band = np.asarray(ax.collections[0].get_paths()[0].vertices)
-    assert (band[:, 1].min(), band[:, 1].max()) == (0, 3.5)
-    assert "n = 3 seeds" in ax.get_xlabel()
 
 
 def test_differences_run_from_top_to_bottom_round_zero(means):
-    frame = means.rename(columns={"mean": "difference"}).drop(columns="n_seeds")
-    _, (ax,) = new_figure()
-    plot_differences(frame, ax, label="F1 minus direct [points]")
-    assert points(ax, "GRSE")[:, 0].tolist() == [55, 57]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["multi-hop", "all"]
+    (ax,) = paint(FOREST, means.assign(reported=[-1.0, np.nan, np.nan, np.nan])).axes
+    points = [np.asarray(line.get_xydata(), dtype=float) for line in ax.get_lines()]
+    assert points[0][:, 0].tolist() == [0, 0]
+    assert points[2][:, 0].tolist() == [55, 57]
+    crosses = next(line for line in ax.get_lines() if line.get_label() == "reported by the paper")
+    assert np.asarray(crosses.get_xydata())[0].tolist() == [-1, points[1][0, 1]]  # in its method's line
     assert ax.yaxis_inverted()
-    assert ax.get_xlabel().startswith("F1 minus direct [points]\n95 % bootstrap")
+
+
+def test_a_value_that_stands_twice_is_not_averaged_in_silence(means):
+    with pytest.raises(ValueError, match="two values for one category"):
+        paint(MEANS, pd.concat([means, means.head(1)]))
+
+
+def test_note_names_interval_n_seeds_and_missing_once(means):
+    found = counts(means)
+    assert MEANS.note.format(**found) == (
+        "95 % bootstrap interval over questions and seeds, n = 40 questions x 3 seeds; "
+        "0 to 1 answers missing per method"
+    )
+    assert counts(means[means["category"] == "all"])["n"] == "90"
+    assert counts(means.assign(n_missing=0))["missing"] == ""
+
+
+def test_a_method_keeps_its_look_in_another_selection(means):
+    for frame in (means, means.query("method == 'GRSE'")):
+        legend = paint(MEANS, frame).legends[0]
+        look = cast(Line2D, legend.legend_handles[-1])
+        assert (to_hex(look.get_color()), look.get_marker()) == ("#d55e00", "s")
+
+
+def test_lines_show_mean_and_range_over_seeds():
+    frame = pd.DataFrame(
+        [{"method": "GRSE", "seed": s, "iteration": i, "value": i + s / 4} for s in range(3) for i in range(4)]
+    ).assign(made_with="a reader")
+    spec = replace(MEANS, kind=lines, x="iteration", y="value", note="{seeds} seeds")
+    ax, (line,) = drawn(spec, frame)
+    assert line.tolist() == [[i, i + 0.25] for i in range(4)]
+    band = np.asarray(ax.collections[0].get_paths()[0].vertices)
+    assert (band[:, 1].min(), band[:, 1].max()) == (0, 3.5)
+    assert paint(spec, frame).legends[0].get_title().get_text() == "3 seeds"
+
+
+def test_facets_share_one_legend_and_a_title_that_says_whose_it_is(means):
+    spec = replace(MEANS, facet=("category",), panel="{category}", size=(6.9, 2.5))
+    figure = paint(spec, means)
+    assert [ax.get_title() for ax in figure.axes] == ["multi-hop", "all"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["MASkills", "GRSE"]
+    assert figure.get_suptitle() == "F1 (a reader)"
 
 
 def test_files_are_the_same_when_made_again_whatever_the_settings(means, tmp_path):
     def make(folder):
-        with paper_style():
-            figure, (ax,) = new_figure()
-            plot_methods(means, ax, label="F1 [%]")
-        save_figure(figure, tmp_path / folder / "main.v1", alt=ALT)
+        save_figure(paint(MEANS, means), tmp_path / folder / "main.v1", alt=ALT)
         return {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()}
 
     first = make("a")
@@ -115,23 +120,17 @@ def test_files_are_the_same_when_made_again_whatever_the_settings(means, tmp_pat
 
 
 def test_labels_stay_inside_a_column(means):
-    with paper_style():
-        figure, (ax,) = new_figure()
-        plot_methods(means, ax, label="F1 [%]")
-        figure.draw_without_rendering()
-        box, inside = ax.xaxis.label.get_window_extent(), figure.bbox
+    figure = paint(MEANS, means)
+    figure.draw_without_rendering()
+    box, inside = figure.legends[0].get_window_extent(), figure.bbox
     assert inside.x0 <= box.x0
     assert box.x1 <= inside.x1
     assert inside.y0 <= box.y0
 
 
 def test_notebook_figure_carries_the_alt_text(means, tmp_path):
-    with paper_style():
-        figure, (ax,) = new_figure()
-        plot_methods(means, ax, label="F1 [%]")
+    figure = paint(MEANS, means)
     save_figure(figure, tmp_path / "main", alt=ALT)
-    shown = str(show_figure(tmp_path / "main", caption="GRSE & others").data)
-    assert 'alt="Mean F1 of two methods; &quot;GRSE&quot; is higher' in shown
-    assert "<figcaption>GRSE &amp; others</figcaption>" in shown
+    assert 'alt="Mean F1 of two methods; &quot;GRSE&quot; is higher' in str(show_figure(tmp_path / "main").data)
     with pytest.raises(ValueError, match="main: a figure needs an alt text"):
         save_figure(figure, tmp_path / "main", alt=" ")

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import gallery, learned, skill_types
+from skill_evolution.analysis import learned
 from skill_evolution.analysis.frames import rows
 
 
@@ -155,19 +155,3 @@ def test_critics_items_by_reason_with_their_share(iterations):
     table = learned.critic_table(pd.concat([items, other])).set_index("outcome")
     assert table.loc["accepted"].to_dict() == {"benchmark": "locomo", "grse": "8 (80.0 %)", "maskills": "8 (100.0 %)"}
     assert table.loc["quotation", "maskills"] == "0"
-
-
-def test_figures_are_drawn_from_their_tables_alone_and_the_same_again(answers, iterations, tmp_path):
-    coded = pd.DataFrame({"benchmark": "LoCoMo", "method": "GRSE", "coded_by": "x", "type": ["reasoning", "generic"]})
-    frames = {
-        "02_transitions": learned.transition_counts(learned.transitions(answers)),
-        "02_skill_types": skill_types.type_counts(coded),
-        "02_growth": learned.library_growth(iterations),
-    }
-    for name, frame in frames.items():
-        gallery.save_table(frame, tmp_path, name, made_with="simulated reader")
-        gallery.draw(name, tmp_path)
-    first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
-    assert len(first) == 6
-    assert sorted(gallery.redraw(tmp_path)) == sorted(frames)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import toy
 
-from skill_evolution.analysis import gallery, results, views
+from skill_evolution.analysis import results, views
 from skill_evolution.benchmarks.base import DataIssue
 from skill_evolution.grse.gate import GateOutcome, GateResult, Score
 from skill_evolution.grse.operators import Change
@@ -147,17 +147,3 @@ def test_no_faults_are_a_sentence_and_versions_have_no_row_numbers():
     title, *cells = re.findall(r"<td[^>]*>([^<]*)</td>", str(views.versions().data))
     assert (title, cells[0]) == ("Versions", "python")
     assert "numpy" in cells[0::2]
-
-
-def test_figures_are_redrawn_byte_for_byte_from_their_tables(tmp_path):
-    curves = pd.DataFrame(
-        [{**RUN, "benchmark": "LoCoMo", "method": "GRSE", "iteration": i, "value": 10.0 * i} for i in (0, 1)]
-    )
-    gallery.save_table(curves, tmp_path, "01_validation", made_with="simulated reader")
-    gallery.draw("01_validation", tmp_path)
-    files = sorted((tmp_path / "figures").iterdir())
-    before = {path.name: path.read_bytes() for path in files}
-    for path in files:
-        path.unlink()
-    assert "01_validation" in gallery.redraw(tmp_path)
-    assert {path.name: path.read_bytes() for path in sorted((tmp_path / "figures").iterdir())} == before

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import gallery, runtime
-from skill_evolution.analysis.names import displayed
+from skill_evolution.analysis import runtime
 from skill_evolution.analysis.reported import load_reported
 
 
@@ -65,7 +64,7 @@ def test_a_ratio_without_a_baseline_is_missing(tokens):
     alone = runtime.token_ratios(tokens.query("method == 'grse'"))
     assert alone["ratio"].isna().tolist() == [True] * 4
     assert alone["n_seeds"].tolist() == [0] * 4
-    assert runtime.ratio_text(alone.to_dict("records")[0]) is None
+    assert runtime.ratio_texts(alone).tolist() == [None] * 4
 
 
 def test_tasks_are_named():
@@ -122,20 +121,3 @@ def test_gains_are_paired_by_task_and_in_points():
     found = runtime.gains(pd.DataFrame(rows), rng=np.random.default_rng(0)).set_index("task")
     assert found["difference"].to_dict() == {"LoCoMo mixed": 25, "LoCoMo temporal": 50}
     assert found["method"].tolist() == ["grse", "grse"]
-
-
-def test_figures_are_drawn_from_their_tables(tokens, tmp_path):
-    gained_points = pd.DataFrame([gained("maskills", gain=2, low=1, high=4), gained("grse", gain=-1)])
-    ratios = runtime.token_ratios(tokens)
-    tables = {
-        "06_tokens": runtime.mean_tokens(tokens),
-        "06_ratios": ratios,
-        "06_limits": ratios.query("quantity == 'all of training'").assign(limit=64),
-        "06_gains": runtime.gain_costs(tokens, gained_points),
-        "06_reported": runtime.reported_ranges(load_reported("grse_cost")),
-    }
-    for name, table in tables.items():
-        gallery.save_table(displayed(table), tmp_path, name, made_with="simulated reader")
-    for name in ("06_tokens", "06_ratios", "06_limits", "06_gains"):
-        gallery.draw(name, tmp_path)
-        assert (tmp_path / "figures" / f"{name}.png").is_file()

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import gallery, sage, sage_tables
+from skill_evolution.analysis import sage, sage_tables
+from skill_evolution.analysis.names import NAMES
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.sage.config import load_sage_config
 
@@ -124,7 +125,7 @@ def test_a_group_of_ablations_has_the_papers_figures_below() -> None:
 
 def test_every_reported_arm_has_a_name() -> None:
     reported = pd.concat([sage_tables.main_reported(), load_reported("sage_ablations")])
-    assert set(reported["method"]) <= set(sage_tables.NAMES)
+    assert set(reported["method"]) <= set(NAMES)
 
 
 def training(arm: str, seed: int = 0) -> pd.DataFrame:
@@ -169,47 +170,3 @@ def test_the_stored_grid_says_what_it_is(tmp_path: Path) -> None:
     grid = sage.load_seeds(tmp_path)
     assert grid.title == f"{WORLD}; SFT seeds 0, 1 x RL seeds 3; profile demo, config 12345678"
     assert value(sage.summary(grid.rows, rng=rng()), "sage", "sgc") == 100
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All tables that the figures are drawn from."""
-    place = tmp_path_factory.mktemp("results")
-    every = pd.concat(
-        [
-            rows(arm, digits, decoding=decoding)
-            for arm, digits in (("sft", "111000"), ("sft_grpo", "110111"), ("sage", "111110"))
-            for decoding in ("greedy", "T = 1")
-        ],
-        ignore_index=True,
-    )
-    table = sage_tables.displayed(sage.summary(every, rng=rng()))
-    kept = {
-        "07_curves": sage_tables.displayed(
-            sage.curves(pd.concat([training("sage"), training("sage", 1), training("grpo")]))
-        ),
-        "07_main": table,
-        "07_differences": sage_tables.displayed(sage.differences(every, rng=rng())),
-        "07_seeds": table,
-        "07_seed_points": sage_tables.displayed(sage.seed_points(every)),
-        "08_ablations": table.assign(group=np.where(table["arm"] == "SFT", "start", "reward")),
-    }
-    for name, frame in kept.items():
-        gallery.save_table(frame, place, name, made_with=WORLD)
-    return place
-
-
-@pytest.mark.parametrize("name", ["07_curves", "07_main", "07_differences", "07_seeds", "08_ablations"])
-def test_figures_are_drawn_from_their_tables_and_say_whose_they_are(folder: Path, name: str) -> None:
-    frames = [pd.read_csv(folder / "tables" / f"{table}.csv") for table in gallery._all()[name].tables]
-    assert gallery.DRAWINGS[name].draw(*frames).get_suptitle().replace("\n", " ").endswith(f"({WORLD})")
-    assert "<img" in str(gallery.draw(name, folder).data)
-
-
-@pytest.mark.parametrize("name", ["07_differences", "07_seeds"])
-def test_a_run_with_nothing_to_compare_has_a_figure_that_says_so(tmp_path: Path, name: str) -> None:
-    empty = pd.DataFrame(columns=sage.ROW_COLUMNS)
-    gallery.save_table(sage.differences(empty, rng=rng()), tmp_path, "07_differences", made_with=WORLD)
-    gallery.save_table(sage.summary(empty, rng=rng()), tmp_path, "07_seeds", made_with=WORLD)
-    gallery.save_table(sage.seed_points(empty), tmp_path, "07_seed_points", made_with=WORLD)
-    assert "<img" in str(gallery.draw(name, tmp_path).data)

@@ -15,10 +15,9 @@ from scipy import stats
 from skill_evolution.analysis.statistics import (
     mean_interval,
     paired_difference,
-    paired_differences,
     permutation_test,
-    summarize,
 )
+from skill_evolution.analysis.tables import difference_table, main_table
 
 
 @pytest.fixture(autouse=True)
@@ -96,16 +95,16 @@ def test_nothing_succeeded():
 
 def test_average_weighs_categories_alike():
     rows = predictions([1, 1, 1, 0], categories=["a", "a", "a", "b"])
-    table = summarize(rows, ["f1"], rng=rng()).set_index("category")
-    assert table["mean"].to_dict() == {"a": 1.0, "b": 0.0, "all": 0.75, "average": 0.5}
+    table = main_table(rows, ["f1"], rng=rng()).set_index("category")
+    assert table["mean"].to_dict() == {"a": 100, "b": 0, "all": 75, "average": 50}
     assert table["n"].to_dict() == {"a": 3, "b": 1, "all": 4, "average": 4}
 
 
 def test_a_metric_that_a_benchmark_lacks_gives_no_row_but_total_failure_does():
     rows = predictions([1, 0]).assign(em=np.nan)
-    assert set(summarize(rows, ["f1", "em"], rng=rng())["metric"]) == {"f1"}
+    assert set(main_table(rows, ["f1", "em"], rng=rng())["metric"]) == {"f1"}
     failed = predictions([np.nan, np.nan], failed=[0, 1])
-    assert summarize(failed, ["f1"], rng=rng())[["n", "n_missing"]].to_numpy().tolist() == [[0, 2]]
+    assert main_table(failed, ["f1"], rng=rng())[["n", "n_missing"]].to_numpy().tolist() == [[0, 2]]
 
 
 def test_pairs_are_the_questions_that_both_have():
@@ -147,23 +146,23 @@ def test_differences_for_each_category_against_the_baseline():
             predictions([0, 0.5, 0.75, 0.75], method="maskills", categories=categories),
         ]
     )
-    table = paired_differences(frame, "maskills", ["f1"], rng=rng())
+    table = difference_table(frame, "maskills", ["f1"], rng=rng())
     assert dict(zip(table["category"], table["difference"], strict=True)) == {
-        "a": 0.5,
-        "b": -0.25,
-        "all": 0.125,
-        "average": 0.125,
+        "a": 50,
+        "b": -25,
+        "all": 12.5,
+        "average": 12.5,
     }
     assert set(table["method"]) == {"grse"}
     with pytest.raises(ValueError, match=r"'empty'.*'locomo'"):
-        paired_differences(frame, "empty", ["f1"], rng=rng())
+        difference_table(frame, "empty", ["f1"], rng=rng())
 
 
 def test_a_category_without_a_counterpart_is_counted_as_unpaired():
     frame = pd.concat(
         [predictions([1, 0], categories=["a", "b"]), predictions([1], method="maskills", categories=["a"])]
     )
-    table = paired_differences(frame, "maskills", ["f1"], rng=rng()).set_index("category")
+    table = difference_table(frame, "maskills", ["f1"], rng=rng()).set_index("category")
     assert table.loc["b", ["n", "n_unpaired"]].tolist() == [0, 1]
     assert math.isnan(table.loc["b", "difference"])
     assert math.isnan(table.loc["b", "p_value"])
@@ -197,6 +196,6 @@ def test_faulty_frames_are_named():
     with pytest.raises(ValueError, match="'question_id': 'q0'"):
         mean_interval(pd.concat([rows, rows.head(1)]), "f1", rng=rng())
     with pytest.raises(ValueError, match=r"lack the columns \['bleu'\]"):
-        summarize(rows, ["bleu"], rng=rng())
+        main_table(rows, ["bleu"], rng=rng())
     with pytest.raises(ValueError, match=r"without a value in \['category'\]"):
-        summarize(rows.assign(category=None), ["f1"], rng=rng())
+        main_table(rows.assign(category=None), ["f1"], rng=rng())

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skill_evolution.analysis.reported import load_reported
-from skill_evolution.analysis.tables import difference_table, main_table, render_table, save_table, signed, wide_table
+from skill_evolution.analysis.tables import difference_table, main_table, points, render_table, save_table, wide_table
 
 TITLE = "F1 [%], simulated reader & synthetic data"
 
@@ -56,8 +56,8 @@ def test_two_reported_figures_for_one_cell_are_refused(predictions):
 def test_wide_table_marks_reported_rows(predictions):
     table = main_table(predictions, ["f1"], rng=rng(), reported=load_reported("grse_ablations"))
     wide = wide_table(table, "f1").set_index("method")
-    assert list(wide.index) == ["grse", "grse (reported, model not stated)", "maskills"]
-    assert wide.loc["grse (reported, model not stated)", "average"] == "54.9"
+    assert list(wide.index) == ["grse", "grse (reported)", "maskills"]
+    assert wide.loc["grse (reported)", "average"] == "54.9"
     assert wide.loc["grse", "all"].startswith("37.5 [")
     assert wide.loc["grse", ["n", "missing"]].tolist() == ["4", "2"]
     with pytest.raises(ValueError, match=r"'bleu'.*\['f1'\]"):
@@ -113,10 +113,24 @@ def test_a_table_keeps_texts_from_being_taken_for_formulas():
     ],
 )
 def test_no_difference_is_told_from_one_that_happens_to_be_0(ends, expected):
-    assert signed({"difference": -1e-12, "low": ends[0], "high": ends[1]}) == expected
+    assert cells((-1e-12, *ends)) == [expected]
+
+
+def cells(*rows: tuple[float, float, float]) -> list[str | None]:
+    return points(pd.DataFrame(rows, columns=["difference", "low", "high"]))
 
 
 def test_a_difference_has_its_sign_and_interval_and_a_missing_one_is_none():
-    assert signed({"difference": 1.0, "low": -0.5, "high": 2.5}) == "+1.0 [-0.5, +2.5]"
-    assert signed({"difference": -1.0, "low": np.nan, "high": np.nan}) == "-1.0"
-    assert signed({"difference": np.nan, "low": np.nan, "high": np.nan}) is None
+    found = cells((1.0, -0.5, 2.5), (-1.0, np.nan, np.nan), (np.nan, np.nan, np.nan))
+    assert found == ["+1.0 [-0.5, +2.5]", "-1.0", None]
+
+
+def test_wide_differences_have_the_papers_below():
+    same = {"benchmark": "LoCoMo", "method": "G = 1", "metric": "f1", "p_value": 0.25, "n": 40, "n_missing": 1}
+    values = [("temporal", 0.0, np.nan, np.nan, np.nan), ("average", -1.5, -2.5, -0.5, -0.8)]
+    columns = ["category", "difference", "low", "high", "reported (model not stated)"]
+    table = pd.DataFrame(values, columns=columns).assign(**same, interval="95 %")
+    wide = wide_table(table, "f1", "difference")
+    assert wide["method"].tolist() == ["G = 1", "G = 1 (reported)"]
+    assert wide["average"].tolist() == ["-1.5 [-2.5, -0.5]", "-0.8"]
+    assert wide.loc[0, ["temporal", "p (average)", "n", "missing"]].tolist() == ["±0", "0.250", "40", "1"]

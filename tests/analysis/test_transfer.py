@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skill_evolution.analysis import gallery, transfer
+from skill_evolution.analysis import transfer
 from skill_evolution.analysis.frames import rows
 from skill_evolution.runs.config import load_config
 from skill_evolution.runs.experiments import main_grid, predictions, train
@@ -112,14 +112,3 @@ def test_recorded_use_is_a_share_of_the_answers_that_are_there(answers):
     assert use.loc[("grse", transfer.TRANSFERRED, "agent_1"), "share"] == 0
     table = transfer.use_table(use.reset_index()).set_index("method")
     assert table.loc["GRSE", "transferred, agent 2 [%]"] == 80
-
-
-def test_figures_are_drawn_from_their_tables_alone(answers, tmp_path):
-    rng = np.random.default_rng(0)
-    for name, frame in (
-        ("04_f1", transfer.transfer_means(answers, rng=rng)),
-        ("04_differences", transfer.transfer_differences(answers, rng=rng)),
-    ):
-        gallery.save_table(transfer.named(frame), tmp_path, name, made_with="simulated reader")
-    assert gallery.redraw(tmp_path) == ["04_f1", "04_differences"]
-    assert (tmp_path / "figures" / "04_differences.pdf").stat().st_size > 0

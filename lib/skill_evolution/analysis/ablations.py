@@ -5,19 +5,18 @@ category, as the paper's average of categories needs; label-conditioning tells c
 a library of one category, so it is trained on all four together and compared with the full method trained that way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from skill_evolution.analysis.names import NAMES
+from skill_evolution.analysis.frames import where
 from skill_evolution.analysis.results import with_mixed_library, with_own_library
 from skill_evolution.analysis.runtime import tokens_by_part
-from skill_evolution.analysis.tables import signed, wide_table
 from skill_evolution.base.settings import check_keys
 from skill_evolution.runs.config import Config
-from skill_evolution.runs.experiments import iterations, main_grid, predictions, usage
+from skill_evolution.runs.experiments import iterations, main_grid, usage
 
 FULL = "grse"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -28,7 +27,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 }
 ON_MIXED = ("label_conditioned",)
 KINDS = ("a library for each category", "one mixed library")
-NOT_STATED = ", model not stated"
 METRICS = ("f1", "bleu")
 
 Grid = Mapping[str, Sequence[Config]]
@@ -74,28 +72,15 @@ def switch_table(grid: Grid) -> pd.DataFrame:
         The columns method, changed, full method, variant, library and runs.
     """
     full = {(c.category, c.seed): c for c in grid[FULL]}
-    rows = [
-        {
-            "method": name,
-            "changed": field,
-            "full method": str(before),
-            "variant": str(after),
-            "library": KINDS[name in ON_MIXED],
-            "runs": len(configs),
-        }
+    found = [
+        {"method": name, "changed": field, "full method": str(before), "variant": str(after)}
+        | {"library": KINDS[name in ON_MIXED], "runs": len(configs)}
         for name, configs in grid.items()
-        for field, (before, after) in _changed(full, configs).items()
+        for config in configs
+        for field, (before, after) in switches(full[config.category, config.seed], config).items()
     ]
-    return pd.DataFrame(rows, columns=["method", "changed", "full method", "variant", "library", "runs"])
-
-
-def _changed(full: Mapping[Any, Config], configs: Iterable[Config]) -> dict[str, tuple[Any, Any]]:
-    return {field: values for c in configs for field, values in switches(full[c.category, c.seed], c).items()}
-
-
-def variant_answers(grid: Grid, *, root: Path | None = None) -> pd.DataFrame:
-    """`experiments.predictions` of all runs, with the variant's name as the method."""
-    return pd.concat([predictions(c, root=root).assign(method=name) for name, c in grid.items()], ignore_index=True)
+    columns = ["method", "changed", "full method", "variant", "library", "runs"]
+    return pd.DataFrame(found, columns=columns).drop_duplicates(["method", "changed"], ignore_index=True)
 
 
 def by_library(answers: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -129,49 +114,16 @@ def training_table(grid: Grid, *, root: Path | None = None) -> pd.DataFrame:
 
 def training(configs: Sequence[Config], *, root: Path | None = None) -> dict[str, float]:
     """What training was like, means over runs: the columns of `training_table`."""
-    runs, cells = len(configs), iterations(configs, root=root).to_dict("records")
-    last = max((cell["iteration"] for cell in cells), default=0)
+    cells = iterations(configs, root=root)
+    last = where(cells, cells["iteration"] == cells["iteration"].max())
     tokens = tokens_by_part(usage(configs, root=root))["tokens"]
-    return {
-        "equal groups [%]": 100 * sum(c["equal_groups"] for c in cells) / max(1, sum(c["groups"] for c in cells)),
-        "critic's items that passed": sum(c["critic_accepted"] for c in cells) / runs,
-        "changes": sum(sum(c["changes"].values()) for c in cells) / runs,
-        "skills at the end": sum(sum(c["skills"].values()) for c in cells if c["iteration"] == last) / runs,
-        "tokens of training [millions]": float(sum(tokens)) / runs / 1e6,
+    sums = {
+        "critic's items that passed": sum(cells["critic_accepted"]),
+        "changes": sum(sum(changes.values()) for changes in cells["changes"]),
+        "skills at the end": sum(sum(sizes.values()) for sizes in last["skills"]),
     }
-
-
-def means_view(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """`tables.wide_table`; the model of the reported figures, which nobody states, is left out of the row's name."""
-    view = wide_table(table, metric)
-    return view.assign(method=[name.replace(NOT_STATED, "") for name in view["method"]])
-
-
-def wide_differences(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """A `tables.difference_table` with display names as papers print it: a row a variant, a column a category.
-
-    The papers' differences follow as rows of their own. `p (average)` is the paired permutation test of the average
-    of the categories, or of all questions where there is one category only.
-    """
-    rows = []
-    part = table.query("metric == @metric")
-    reported = [column for column in table.columns if column.startswith("reported")]
-    for method in dict.fromkeys(part["method"]):
-        cells = part.query("method == @method").to_dict("records")
-        whole = cells[-1]  # the average, where there is one
-        texts = {cell["category"]: signed(cell) for cell in cells}
-        counts = {name: str(max(cell[key] for cell in cells)) for name, key in (("n", "n"), ("missing", "n_missing"))}
-        rows.append({"method": method, **texts, "p (average)": f"{whole['p_value']:.3f}", **counts})
-        rows[-1]["interval"] = whole["interval"]
-        for column in reported:
-            figures = {cell["category"]: f"{cell[column]:+.1f}" for cell in cells if pd.notna(cell[column])}
-            if figures:
-                label = f"{method} ({column.replace(' (', ', ')}".replace(NOT_STATED, "")
-                rows.append({"method": label, **figures})
-    columns = ["method", *dict.fromkeys(part["category"]), "p (average)", "n", "missing", "interval"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def variant_names() -> list[str]:
-    """Display names of all variants, in order, for one colour each over the figures."""
-    return [NAMES[name] + (" (mixed library)" if name in ON_MIXED else "") for name in VARIANTS]
+    return {
+        "equal groups [%]": 100 * sum(cells["equal_groups"]) / max(1, sum(cells["groups"])),
+        **{name: total / len(configs) for name, total in sums.items()},
+        "tokens of training [millions]": float(sum(tokens)) / len(configs) / 1e6,
+    }

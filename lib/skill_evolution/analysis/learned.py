@@ -5,15 +5,16 @@ wrong, and it has evidence if at least one line was cited to the answering agent
 before training and is not correct after it. "Before" is the run without skills of the same seed and questions.
 """
 
-from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.frames import groups, interval_text, rows, where
-from skill_evolution.analysis.names import NAMES
-from skill_evolution.analysis.reported import load_reported
+from skill_evolution.analysis.frames import counted, groups, rows, texts, where, wide
+from skill_evolution.analysis.names import named
+from skill_evolution.analysis.reported import load_reported, with_reported
+from skill_evolution.analysis.results import RUN
 from skill_evolution.analysis.statistics import ALL
 from skill_evolution.analysis.tables import difference_table, main_table
 
@@ -97,11 +98,11 @@ def transition_counts(pairs: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for (benchmark, method), part in groups(where(pairs, pairs["error"].isna()), "benchmark", "method"):
-        for before in STATES:
-            for after in STATES:
-                count = int(np.count_nonzero((part["before"] == before) & (part["after"] == after)))
-                cell = {"benchmark": benchmark, "method": method, "before": before, "after": after}
-                found.append({**cell, "count": count, "share": 100 * count / len(part)})
+        counts = part.groupby(["before", "after"]).size()
+        for before, after in product(STATES, STATES):
+            count = counts.get((before, after)) or 0
+            cell = {"benchmark": benchmark, "method": method, "before": before, "after": after}
+            found.append({**cell, "count": count, "share": 100 * count / len(part)})
     return pd.DataFrame(found, columns=["benchmark", "method", "before", "after", "count", "share"])
 
 
@@ -113,8 +114,7 @@ def measure_counts(pairs: pd.DataFrame) -> pd.DataFrame:
     """
     found = []
     for (benchmark, method), part in groups(pairs, "benchmark", "method"):
-        cells = [*((category, cell) for (category,), cell in groups(part, "category")), (ALL, part)]
-        for category, cell in cells:
+        for category, cell in [*((category, cell) for (category,), cell in groups(part, "category")), (ALL, part)]:
             known = where(cell, cell["error"].isna())
             place = {"benchmark": benchmark, "method": method, "category": category}
             counts = {"n": len(known), "n_missing": len(cell) - len(known)}
@@ -130,42 +130,28 @@ def overview(counts: pd.DataFrame) -> pd.DataFrame:
 
     `counts` holds ids, not names: the paper's figures are found by them.
     """
-    found = []
-    for (benchmark,), part in groups(where(counts, counts["category"] == ALL), "benchmark"):
-        cells = {(r["metric"], r["method"]): f"{r['count']} ({r['share']:.1f} %)" for r in rows(part)}
-        methods = list(dict.fromkeys(part["method"]))
-        for metric, words in MEASURES.items():
-            ours = {method: cells[metric, method] for method in methods}
-            found.append({"benchmark": benchmark, "measure": words, **ours, **_reported(benchmark, metric, methods)})
-        lost = {r["method"]: f"{r['n_missing']} of {r['n'] + r['n_missing']}" for r in rows(part)}
-        found.append({"benchmark": benchmark, "measure": "answers missing", **lost})
-    return pd.DataFrame(found)
-
-
-def _reported(benchmark: str, metric: str, methods: Sequence[str]) -> dict[str, str]:
-    """The paper's figure for each method, with its model, as text under "<method's name>, reported"."""
-    units = {"percent": " %", "points": "", "count": ""}
-    return {
-        f"{NAMES.get(row['method'], row['method'])}, reported": f"{row['value']:g}{units[row['unit']]} ({row['model']})"
-        for row in rows(load_reported("grse_skills"))
-        if (row["benchmark"], row["metric"], row["category"]) == (benchmark, metric, ALL) and row["method"] in methods
-    }
+    ours = where(counts, counts["category"] == ALL)
+    ours = ours.assign(cell=counted(ours))
+    lost = ours.drop_duplicates(["benchmark", "method"]).assign(metric="n_missing")
+    lost["cell"] = [f"{lack} of {n + lack}" for lack, n in zip(lost["n_missing"], lost["n"], strict=True)]
+    said = load_reported("grse_skills").query("category == @ALL")
+    table = with_reported(pd.concat([ours, lost]), said, "metric")
+    measures = {**MEASURES, "n_missing": "answers missing"}
+    return table.assign(metric=table["metric"].map(measures.get)).rename(columns={"metric": "measure"})
 
 
 def by_category(counts: pd.DataFrame) -> pd.DataFrame:
     """`measure_counts` to read: a row a category, a column a method and measure of COLUMNS, "count (share %)" in it."""
-    found = []
-    for (benchmark, category), part in groups(counts, "benchmark", "category"):
-        cells = {(r["metric"], r["method"]): f"{r['count']} ({r['share']:.0f} %)" for r in rows(part)}
-        methods = list(dict.fromkeys(part["method"]))
-        line = {"benchmark": benchmark, "category": category, "questions": part["n"].iloc[0]}
-        for metric, words in COLUMNS.items():
-            if metric == "no_cited_evidence_before":  # the same team, whatever it is compared with
-                line[words] = cells[metric, methods[0]]
-            else:
-                line |= {f"{words}, {NAMES.get(method, method)}": cells[metric, method] for method in methods}
-        found.append(line)
-    return pd.DataFrame(found)
+    once = counts["metric"] == "no_cited_evidence_before"  # the same team, whatever it is compared with
+    shown = where(
+        counts, counts["metric"].isin(list(COLUMNS)) & ~(once & (counts["method"] != counts["method"].iloc[0]))
+    )
+    words = shown["metric"].map(COLUMNS.get)
+    head = words.where(shown["metric"] == "no_cited_evidence_before", words + ", " + shown["method"].map(named))
+    shown = shown.assign(cell=counted(shown, 0), head=head)
+    heads = [head for metric in COLUMNS for head in dict.fromkeys(where(shown, shown["metric"] == metric)["head"])]
+    table = wide(shown, ["benchmark", "category"], "head", "cell", questions=("n", "first"))
+    return table.loc[:, ["benchmark", "category", "questions", *heads]]
 
 
 def rates(pairs: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
@@ -187,16 +173,11 @@ def rates(pairs: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
 
 def rates_table(rates: pd.DataFrame) -> pd.DataFrame:
     """`rates` to read: a row a measure, a column a method, "value [low, high]" in each cell."""
-    found = []
-    for (benchmark, metric), part in groups(rates, "benchmark", "metric"):
-        cells = {
-            r["method"]: interval_text(r["value"], r["low"], r["high"], sign="+" if r["method"] == DIFFERENCE else "")
-            for r in rows(part)
-        }
-        line = {"benchmark": benchmark, "measure": MEASURES[metric], **cells, "p_value": part["p_value"].max()}
-        counts = {"n": part["n"].iloc[0], "missing": part["n_missing"].max(), "interval": part["interval"].iloc[0]}
-        found.append(line | counts)
-    return pd.DataFrame(found)
+    is_difference = rates["method"] == DIFFERENCE
+    cells = texts(rates, "value").where(~is_difference, texts(rates, "value", sign="+"))
+    measured = rates.assign(cell=cells, measure=rates["metric"].map(MEASURES.get))
+    counts = {"n": ("n", "first"), "missing": ("n_missing", "max"), "interval": ("interval", "first")}
+    return wide(measured, ["benchmark", "measure"], "method", "cell", p_value=("p_value", "max"), **counts)
 
 
 def library_growth(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -208,15 +189,14 @@ def library_growth(iterations: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The columns benchmark, trained_on, method, seed, agent, iteration, value.
     """
-    keys = ["benchmark", "trained_on", "method", "seed"]
     found = []
     for row in rows(iterations):
-        run = {key: row[key] for key in keys}
+        run = {key: row[key] for key in RUN}
         for agent, size in row["skills"].items():
             if row["iteration"] == 1:
                 found.append({**run, "agent": agent, "iteration": 0, "value": 0})
             found.append({**run, "agent": agent, "iteration": row["iteration"], "value": size})
-    return pd.DataFrame(found, columns=[*keys, "agent", "iteration", "value"])
+    return pd.DataFrame(found, columns=[*RUN, "agent", "iteration", "value"])
 
 
 def critic_items(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -226,27 +206,19 @@ def critic_items(iterations: pd.DataFrame) -> pd.DataFrame:
         Tidy: benchmark, method, outcome, count, share (percent of the benchmark's and method's items). `outcome` is
         "accepted" or the reason for which an item, or a whole reply, was dropped.
     """
-    found = []
-    for (benchmark, method), part in groups(iterations, "benchmark", "method"):
-        counts: dict[str, int] = {}
-        for row in rows(part):
-            for outcome, count in {"accepted": row["critic_accepted"], **row["critic_rejected"]}.items():
-                counts[outcome] = counts.get(outcome, 0) + count
-        total = sum(counts.values())
-        found += [
-            {"benchmark": benchmark, "method": method, "outcome": outcome, "count": count}
-            | {"share": 100 * count / total if total else 0.0}
-            for outcome, count in counts.items()
-        ]
-    return pd.DataFrame(found, columns=["benchmark", "method", "outcome", "count", "share"])
+    found = [
+        {"benchmark": row["benchmark"], "method": row["method"], "outcome": outcome, "count": count}
+        for row in rows(iterations)
+        for outcome, count in {"accepted": row["critic_accepted"], **row["critic_rejected"]}.items()
+    ]
+    keys = ["benchmark", "method"]
+    items = pd.DataFrame(pd.DataFrame(found).groupby([*keys, "outcome"], sort=False, as_index=False)["count"].sum())
+    whole = pd.DataFrame(items.groupby(keys)[["count"]].transform("sum"))["count"]
+    return items.assign(share=(100 * items["count"] / whole.where(whole > 0)).fillna(0.0))
 
 
 def critic_table(items: pd.DataFrame) -> pd.DataFrame:
     """`critic_items` to read: a row an outcome, a column a method, "count (share %)" in each cell."""
-    methods = list(dict.fromkeys(items["method"]))
-    found = []
-    for (benchmark, outcome), part in groups(items.sort_values("benchmark", kind="stable"), "benchmark", "outcome"):
-        cells = {r["method"]: f"{r['count']:,} ({r['share']:.1f} %)" for r in rows(part)}
-        line = {method: cells.get(method, "0") for method in methods}
-        found.append({"benchmark": benchmark, "outcome": outcome.replace("_", " "), **line})
-    return pd.DataFrame(found)
+    shown = items.assign(cell=counted(items), outcome=items["outcome"].str.replace("_", " "))
+    table = wide(shown.sort_values("benchmark", kind="stable"), ["benchmark", "outcome"], "method", "cell")
+    return table.fillna("0")

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.frames import groups, interval_text, rows, where
-from skill_evolution.analysis.planted_signs import ALL_SIGNS, INTERVAL, READINGS, named
+from skill_evolution.analysis.frames import interval_text, rows, texts, where, wide
+from skill_evolution.analysis.names import named
+from skill_evolution.analysis.planted_signs import ALL_SIGNS, INTERVAL, READINGS
 from skill_evolution.analysis.robustness import HELPFUL, START, from_helpful
-from skill_evolution.analysis.statistics import summarize
-from skill_evolution.analysis.tables import difference_table
+from skill_evolution.analysis.tables import difference_table, main_table
 
 METHODS = ("maskills", "grse")
 WANTED = 90.0  # percent of runs with all signs right
@@ -23,8 +23,7 @@ def f1_curves(start: pd.DataFrame, answers: pd.DataFrame, *, rng: np.random.Gene
     """
     parts = [(0, start.assign(method=method)) for method in answers["method"].unique()]
     parts += [(number, part) for number, part in answers.groupby("iteration")]
-    table = pd.concat([summarize(part, ["f1"], rng=rng).assign(iteration=number) for number, part in parts])
-    return table.assign(**{column: 100 * table[column] for column in ("mean", "low", "high")})
+    return pd.concat([main_table(part, ["f1"], rng=rng).assign(iteration=number) for number, part in parts])
 
 
 def end_differences(answers: pd.DataFrame, *, rng: np.random.Generator, reported: pd.DataFrame) -> pd.DataFrame:
@@ -35,23 +34,23 @@ def end_differences(answers: pd.DataFrame, *, rng: np.random.Generator, reported
     Returns:
         A row a comparison: method, minus, points, low, high, p_value, n, missing, reported, interval.
     """
-    found = []
     there = list(dict.fromkeys(answers["method"]))
     trained = [m for m in METHODS if m in there]
     pairs: list[tuple[str, list[str]]] = [(START, [HELPFUL, *trained]), (HELPFUL, trained)]
     pairs += [(start, [m]) for m in trained if (start := from_helpful(m)) in there]
-    if {"maskills", "grse"} <= set(there):
-        pairs.append(("maskills", ["grse"]))
-    for baseline, methods in pairs:
-        part = where(answers, answers["method"].isin([baseline, *methods]))
-        for row in rows(difference_table(part, baseline, ["f1"], rng=rng)):
-            found.append(
-                {"method": named(row["method"]), "minus": named(baseline), "points": row["difference"],
-                 "low": row["low"], "high": row["high"], "p_value": row["p_value"], "n": row["n"],
-                 "missing": row["n_missing"], "reported": _reported_difference(reported, row["method"], baseline),
-                 "interval": row["interval"]}
-            )  # fmt: skip
-    return pd.DataFrame(found)
+    pairs += [("maskills", ["grse"])] if set(METHODS) <= set(there) else []
+    tables = [
+        difference_table(where(answers, answers["method"].isin([baseline, *methods])), baseline, ["f1"], rng=rng)
+        for baseline, methods in pairs
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    sides = list(zip(table["method"], table["baseline"], strict=True))
+    table = table.assign(
+        method=table["method"].map(named),
+        minus=table["baseline"].map(named),
+        reported=[_reported_difference(reported, *side) for side in sides],
+    ).rename(columns={"difference": "points", "n_missing": "missing"})
+    return table.loc[:, ["method", "minus", "points", "low", "high", "p_value", "n", "missing", "reported", "interval"]]
 
 
 def _reported_difference(reported: pd.DataFrame, method: str, baseline: str) -> float | None:
@@ -97,41 +96,34 @@ def _placed(value: float, low: float, high: float) -> str:
 
 def f1_table(means: pd.DataFrame) -> pd.DataFrame:
     """A `tables.main_table` of the final answers to read: a row a team, with the paper's F1 beside."""
-    beside = [column for column in means.columns if column.startswith("reported")]
-    found = []
-    for (method,), part in groups(means, "method"):
-        cells = {r["metric"].upper(): interval_text(r["mean"], r["low"], r["high"]) for r in rows(part)}
-        first = rows(part)[0]
-        paper = {f"F1, {column}": first[column] for column in beside}
-        counts = {"n": first["n"], "seeds": first["n_seeds"], "missing": first["n_missing"]}
-        found.append({"method": named(method), **cells, **paper, **counts, "interval": first["interval"]})
-    return pd.DataFrame(found)
+    beside = {f"F1, {column}": (column, "first") for column in means if str(column).startswith("reported")}
+    counts = {"n": ("n", "first"), "seeds": ("n_seeds", "first"), "missing": ("n_missing", "first")}
+    shown = means.assign(cell=texts(means), metric=means["metric"].str.upper())
+    table = wide(shown, ["method"], "metric", "cell", **beside, **counts, interval=("interval", "first"))
+    return table.assign(method=table["method"].map(named))
 
 
 def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
     """`end_differences` to read: "points [low, high]" in one column."""
-    found = []
-    for row in rows(differences):
-        points = interval_text(row["points"], row["low"], row["high"], sign="+")
-        line = {"method": f"{row['method']} minus {row['minus']}", "points": points}
-        found.append({**line, **{key: row[key] for key in ("p_value", "n", "missing", "reported", "interval")}})
-    return pd.DataFrame(found)
+    names = differences["method"] + " minus " + differences["minus"]
+    view = differences.assign(method=names, points=texts(differences, "points", sign="+"))
+    return view.drop(columns=["minus", "low", "high"])
 
 
 def assumptions_table(assumptions: pd.DataFrame) -> pd.DataFrame:
     """`robustness.load_assumptions` to read: a row a method and its critic's rules, the share with its interval."""
-    found = []
-    for row in rows(assumptions):
-        occasion = {True: "with an occasion", False: "all"}.get(row["occasion"], "none: it compares nothing")
-        found.append(
-            {"method": named(row["method"]),
-             "runs compared": occasion,
-             "blame by wording": "yes" if row["blame"] else "no",
-             f"all signs right, {READINGS[0]} [%]": interval_text(row["mean"], row["low"], row["high"]),
-             f"{READINGS[1]} [%]": row["first"],
-             "runs": row["runs"], "interval": INTERVAL}
-        )  # fmt: skip
-    return pd.DataFrame(found)
+    occasion = assumptions["occasion"].map({True: "with an occasion", False: "all"}.get)
+    return pd.DataFrame(
+        {
+            "method": assumptions["method"].map(named),
+            "runs compared": occasion.where(occasion.notna(), "none: it compares nothing"),
+            "blame by wording": assumptions["blame"].map({True: "yes", False: "no"}.get),
+            f"all signs right, {READINGS[0]} [%]": texts(assumptions),
+            f"{READINGS[1]} [%]": assumptions["first"],
+            "runs": assumptions["runs"],
+            "interval": INTERVAL,
+        }
+    )
 
 
 def sets_table(sets: pd.DataFrame) -> pd.DataFrame:

@@ -12,16 +12,15 @@ no right sign and isn't counted.
 """
 
 from collections.abc import Sequence
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from skill_evolution.analysis.frames import groups, interval_text, rows, where
-from skill_evolution.analysis.names import NAMES
-from skill_evolution.analysis.robustness import HELPFUL, START, TRUTHS, from_helpful
+from skill_evolution.analysis.frames import groups, rows, texts, where, wide
+from skill_evolution.analysis.names import named
+from skill_evolution.analysis.robustness import TRUTHS
 from skill_evolution.analysis.statistics import LEVEL
 
 READINGS = ("as planted", "iteration 1", "at the end")
@@ -29,13 +28,6 @@ FATES = ("kept", "repaired", "merged", "pruned")
 ALL_SIGNS = "all signs"
 GUARD = "evidence-standard"  # our counterpart of the paper's verbatim-evidence guard
 INTERVAL = f"{100 * LEVEL:g} % exact binomial (Clopper-Pearson) interval over runs"
-CLEAN = " from the helpful skills"  # after a method's name: started from them, not from the planted libraries
-_NAMES = {
-    **NAMES,
-    START: "perturbed start",
-    HELPFUL: "helpful skills only",
-    **{from_helpful(method): f"{NAMES[method]}{CLEAN}" for method in ("maskills", "grse")},
-}
 _SKILL = ["method", "seed", "agent", "skill", "truth"]
 
 
@@ -86,17 +78,13 @@ def sign_rates(found: pd.DataFrame) -> pd.DataFrame:
 
 def sign_table(rates: pd.DataFrame) -> pd.DataFrame:
     """`sign_rates` to read: a row a skill, a column a method and reading, "share [low, high]"."""
-    found = []
-    for (agent, skill, truth), part in groups(rates, "agent", "skill", "truth"):
-        cells = {
-            f"{named(r['method'])}, {r['reading']}": interval_text(r["mean"], r["low"], r["high"])
-            for reading in READINGS
-            for r in rows(where(part, part["reading"] == reading))
-        }
-        found.append(
-            {"agent": agent.removeprefix("agent_"), "skill": skill, "truth": truth, **cells, "interval": INTERVAL}
-        )
-    return pd.DataFrame(found)
+    shown = rates.assign(cell=texts(rates), head=rates["method"].map(named) + ", " + rates["reading"])
+    shown = shown.sort_values("reading", key=lambda r: r.map(READINGS.index), kind="stable")
+    return _by_skill(wide(shown, _SKILL[2:], "head", "cell")).assign(interval=INTERVAL)
+
+
+def _by_skill(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(agent=table["agent"].str.removeprefix("agent_"))
 
 
 def right_signs(found: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
@@ -105,31 +93,26 @@ def right_signs(found: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The columns method, one a reading ("mean of 5"), runs and reported.
     """
-    figures = {r["method"]: r["value"] for r in rows(reported) if r["metric"] == "correct_credit_signs"}
-    table = []
-    for (method,), part in groups(found, "method"):
-        of = len(part.drop_duplicates(["agent", "skill"]))
-        counts: dict[str, list[int]] = {reading: [] for reading in READINGS}
-        for (reading, _), run in groups(part, "reading", "seed"):
-            counts[reading].append(sum(run["right"]))
-        means = {f"{reading}, of {of}": fmean(found) for reading, found in counts.items()}
-        beside = f"{figures[method]:g} of 5 (one run)" if method in figures else None
-        table.append({"method": named(method), **means, "runs": len(counts[READINGS[0]]), "reported": beside})
-    return pd.DataFrame(table)
+    figures = reported.query("metric == 'correct_credit_signs'").set_index("method")["value"]
+    of = len(found.drop_duplicates(["agent", "skill"]))
+    counts = pd.DataFrame(found.groupby(["method", "reading", "seed"], sort=False, as_index=False)["right"].sum())
+    means = pd.DataFrame(counts.groupby(["method", "reading"], sort=False, as_index=False)["right"].mean())
+    means = means.assign(reading=means["reading"] + f", of {of}")
+    table = wide(means, ["method"], "reading", "right")
+    runs = {method: own["seed"].nunique() for (method,), own in groups(counts, "method")}
+    beside = {method: f"{value:g} of 5 (one run)" for method, value in figures.items()}
+    method = table["method"]
+    return table.assign(method=method.map(named), runs=method.map(runs.get), reported=method.map(beside.get))
 
 
 def fate_table(followed: pd.DataFrame) -> pd.DataFrame:
     """What became of each planted skill: a row a skill, a column a method and fate, counts of runs."""
     last = followed.drop_duplicates(_SKILL, keep="last")
-    found = []
-    for (agent, skill, truth), part in groups(last, "agent", "skill", "truth"):
-        counts = {
-            f"{named(method)}: {fate}": list(own["fate"]).count(fate)
-            for (method,), own in groups(part, "method")
-            for fate in FATES
-        }
-        found.append({"agent": agent.removeprefix("agent_"), "skill": skill, "truth": truth, **counts})
-    return pd.DataFrame(found)
+    heads = [f"{named(method)}: {fate}" for method in dict.fromkeys(last["method"]) for fate in FATES]
+    head = last["method"].map(named) + ": " + last["fate"]
+    counts = last.assign(head=head).value_counts([*_SKILL[2:], "head"], sort=False).reset_index(name="runs")
+    table = wide(counts, _SKILL[2:], "head", "runs").reindex(columns=[*_SKILL[2:], *heads])
+    return _by_skill(table.fillna(dict.fromkeys(heads, 0)).astype(dict.fromkeys(heads, int)))
 
 
 def utility_curves(followed: pd.DataFrame) -> pd.DataFrame:
@@ -146,19 +129,8 @@ def reported_utility(reported: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFram
         The columns skill, iteration, utility; no row where our skill GUARD is not planted.
     """
     name = "utility_iteration_"
-    found = [
-        {"skill": GUARD, "iteration": int(r["metric"].removeprefix(name)), "utility": r["value"]}
-        for r in rows(reported)
-        if r["metric"].startswith(name) and GUARD in set(truth["skill"])
-    ]
-    return pd.DataFrame(found, columns=["skill", "iteration", "utility"])
-
-
-def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the names of methods and teams in place of their ids."""
-    return frame.assign(method=[named(method) for method in frame["method"]])
-
-
-def named(value: str) -> str:
-    """The name that a table or figure shows for a method or one of the untrained teams."""
-    return _NAMES.get(value, value)
+    said = where(reported, reported["metric"].str.startswith(name))
+    if GUARD not in set(truth["skill"]):
+        said = said.iloc[:0]
+    iteration = said["metric"].str.removeprefix(name).astype(int)
+    return pd.DataFrame({"skill": GUARD, "iteration": iteration, "utility": said["value"]})

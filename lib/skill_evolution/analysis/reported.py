@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from skill_evolution.analysis.frames import wide
+from skill_evolution.analysis.names import named
 from skill_evolution.base import paths
 
 Text = Annotated[str, Field(min_length=1)]
@@ -67,3 +69,20 @@ def _check_repeats(path: Path, rows: list[ReportedRow]) -> None:
     for key, group in same.items():
         if len(group) > 1 and (len({row.source for row in group}) < len(group) or not all(row.note for row in group)):
             raise ValueError(f"{path}: {key} stands {len(group)} times; it needs two sources and a note in each")
+
+
+def with_reported(cells: pd.DataFrame, said: pd.DataFrame, what: str) -> pd.DataFrame:
+    """Our figures by benchmark and `what`, a column a method, and in further columns the paper's, with their model.
+
+    Args:
+        cells: columns benchmark, method, `what` and cell, with ids.
+        said: rows of a reported file, with the column `what`; only those with a row of ours are taken.
+        what: the column that names a row.
+    """
+    units = said["unit"].map({"percent": " %"}.get).fillna("")
+    texts = [f"{v:g}{unit} ({model})" for v, unit, model in zip(said["value"], units, said["model"], strict=True)]
+    theirs = said.assign(cell=texts, method=said["method"].map(named) + ", reported")
+    theirs = cells[["benchmark", what]].drop_duplicates().merge(theirs, on=["benchmark", what])
+    every = pd.concat([cells, theirs], ignore_index=True)
+    every = every.sort_values("benchmark", key=lambda b: b.map(list(dict.fromkeys(b)).index), kind="stable")
+    return wide(every, ["benchmark", what], "method", "cell")

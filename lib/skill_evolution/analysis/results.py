@@ -1,13 +1,12 @@
 """Frames behind the main results: which rows go together, curves over iterations, and what the calls cost."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
-from skill_evolution.analysis import frames
+from skill_evolution.analysis.frames import rows, where
 from skill_evolution.analysis.names import NAMES
-from skill_evolution.analysis.tables import REPORTED, signed
+from skill_evolution.analysis.tables import REPORTED, points
+
+RUN = ["benchmark", "trained_on", "method", "seed"]
 
 
 def with_own_library(predictions: pd.DataFrame) -> pd.DataFrame:
@@ -28,30 +27,16 @@ def grse_differences(*tables: pd.DataFrame) -> pd.DataFrame:
         interval and, if any of the tables has reported figures, `reported`: "difference (model)", several set apart
         by a comma.
     """
-    parts = [frames.where(table, table["method"] == NAMES["grse"]) for table in tables]
-    found = pd.concat(parts, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
-    lines = [
-        {
-            "benchmark": row["benchmark"],
-            "method": f"minus {row['baseline']}",
-            "category": row["category"],
-            "points": signed(row),
-            "p_value": row["p_value"],
-            "n": row["n"],
-            "missing": row["n_missing"],
-            "reported": _reported(row),
-            "interval": row["interval"],
-        }
-        for row in frames.rows(found)
+    found = pd.concat([where(table, table["method"] == NAMES["grse"]) for table in tables], ignore_index=True)
+    found = found.sort_values("benchmark", kind="stable", ignore_index=True)
+    view = found.assign(method="minus " + found["baseline"], points=points(found), missing=found["n_missing"])
+    models = {str(name): str(name).removeprefix(f"{REPORTED} ") for name in found if str(name).startswith(REPORTED)}
+    view[REPORTED] = [
+        ", ".join(f"{row[name]:+.1f} {model}" for name, model in models.items() if pd.notna(row[name])) or None
+        for row in rows(found)
     ]
-    view = pd.DataFrame(lines)
-    return view if view["reported"].notna().to_numpy().any() else view.drop(columns="reported")
-
-
-def _reported(row: Mapping[str, Any]) -> str | None:
-    """The papers' figures of a row, from its columns "reported (<model>)"."""
-    figures = {name.removeprefix(f"{REPORTED} "): value for name, value in row.items() if name.startswith(REPORTED)}
-    return ", ".join(f"{value:+.1f} {model}" for model, value in figures.items() if pd.notna(value)) or None
+    kept = ["benchmark", "method", "category", "points", "p_value", "n", "missing", REPORTED, "interval"]
+    return view.loc[:, [name for name in kept if name != REPORTED or not view[REPORTED].isna().to_numpy().all()]]
 
 
 def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
@@ -60,18 +45,10 @@ def validation_curves(iterations: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The columns benchmark, trained_on, method, seed, iteration, value.
     """
-    keys = ["benchmark", "trained_on", "method", "seed"]
-    points: list[dict[str, Any]] = []
-    for row in frames.rows(iterations):
-        run, scores = {key: row[key] for key in keys}, row["validation"]
-        if row["iteration"] == 1:
-            points.append({**run, "iteration": 0, "value": _percent(scores["base"])})
-        points.append({**run, "iteration": row["iteration"], "value": _percent(scores["assembled"])})
-    return pd.DataFrame(points).sort_values([*keys, "iteration"], ignore_index=True)
-
-
-def _percent(share: float | None) -> float:
-    return float("nan") if share is None else 100 * share
+    reward = 100 * pd.DataFrame(list(iterations["validation"]), iterations.index)[["base", "assembled"]].astype(float)
+    start = where(iterations.assign(value=reward["base"]), iterations["iteration"] == 1).assign(iteration=0)
+    both = pd.concat([start, iterations.assign(value=reward["assembled"])])
+    return both.sort_values([*RUN, "iteration"], ignore_index=True).loc[:, [*RUN, "iteration", "value"]]
 
 
 def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
@@ -80,28 +57,24 @@ def usage_table(usage: pd.DataFrame) -> pd.DataFrame:
     sums = ["calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cut", "failures"]
     # min_count: a server that does not tell cached tokens has told nothing, not 0.
     table = pd.DataFrame(usage.groupby(keys)[sums].sum(min_count=1)).reset_index()
-    share = [100 * cut / calls if calls else 0.0 for cut, calls in zip(table["cut"], table["calls"], strict=True)]
+    share = (100 * table["cut"] / table["calls"].where(table["calls"] > 0)).fillna(0.0)
     return table.astype(dict.fromkeys(sums, "Int64")).assign(cut=share).rename(columns={"cut": "cut [%]"})
 
 
 def reason_counts(iterations: pd.DataFrame) -> pd.DataFrame:
     """What was accepted, rejected, changed and refused, by method and reason, summed over runs and iterations."""
-    rows = [
+    found = [
         {"method": row["method"], "what": what, "reason": reason, "count": count}
-        for row in frames.rows(iterations)
-        for what, counts in _counts(row).items()
+        for row in rows(iterations)
+        for what, counts in {
+            "critic's items": {"accepted": row["critic_accepted"], **row["critic_rejected"]},
+            "changes": row["changes"],
+            "changes refused": row["changes_refused"],
+            "rollouts": {"finished": row["rollouts"] - row["failed_rollouts"], "failed": row["failed_rollouts"]},
+            "replies off their form": row["problems"],
+        }.items()
         for reason, count in counts.items()
     ]
-    table = pd.DataFrame(rows, columns=["method", "what", "reason", "count"])
+    table = pd.DataFrame(found, columns=["method", "what", "reason", "count"])
     wide = table.pivot_table(index=["what", "reason"], columns="method", values="count", aggfunc="sum", fill_value=0)
     return wide.rename_axis(columns=None).reset_index()
-
-
-def _counts(row: dict) -> dict[str, dict[str, int]]:
-    return {
-        "critic's items": {"accepted": row["critic_accepted"], **row["critic_rejected"]},
-        "changes": row["changes"],
-        "changes refused": row["changes_refused"],
-        "rollouts": {"finished": row["rollouts"] - row["failed_rollouts"], "failed": row["failed_rollouts"]},
-        "replies off their form": row["problems"],
-    }

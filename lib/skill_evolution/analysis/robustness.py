@@ -5,8 +5,7 @@ A folder of planted libraries holds `truth.csv` (agent, skill, truth) and, for a
 told apart from one that took over its name.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skill_evolution.analysis.frames import answers_of
 from skill_evolution.analysis.names import NAMES
 from skill_evolution.base import paths
 from skill_evolution.grse.feedback import Credit, collapse
 from skill_evolution.runs.config import Config, load_config
-from skill_evolution.runs.experiments import predictions
 from skill_evolution.runs.folder import read_jsonl, run_columns, run_folder
-from skill_evolution.skills import Skill, SkillLibrary, load_library
+from skill_evolution.skills import Skill, load_library
 
 TRUTHS = {"helpful": 1, "harmful": -1, "irrelevant": 0}
 START, HELPFUL = "perturbed", "helpful_only"
@@ -114,9 +113,8 @@ def planted_grid(
 
 
 def final_answers(grid: Mapping[str, Sequence[Config]], *, root: Path | None = None) -> pd.DataFrame:
-    """Test answers at the end, one row an answer: `experiments.predictions` with the runs' name as `method`."""
-    parts = [predictions(configs, root=root).assign(method=name) for name, configs in grid.items()]
-    return _one_category(pd.concat(parts, ignore_index=True))
+    """Test answers at the end, one row an answer: `frames.answers_of`, all questions as one category."""
+    return _one_category(answers_of(grid, root=root))
 
 
 def answers_by_iteration(configs: Sequence[Config], *, root: Path | None = None) -> pd.DataFrame:
@@ -132,17 +130,6 @@ def answers_by_iteration(configs: Sequence[Config], *, root: Path | None = None)
 def _one_category(answers: pd.DataFrame) -> pd.DataFrame:
     """All questions under the name of what was trained on: here they aren't looked at apart."""
     return answers.assign(category=answers["trained_on"])
-
-
-@dataclass(frozen=True)
-class _Step:
-    """One iteration: the libraries it ran with and ended with, what each skill was credited, the operators' changes."""
-
-    number: int
-    before: Mapping[str, SkillLibrary]
-    after: Mapping[str, SkillLibrary]
-    credits: Mapping[tuple[str, str], float]
-    changes: Sequence[Mapping[str, Any]]
 
 
 def follow(configs: Sequence[Config], truth: pd.DataFrame, *, root: Path | None = None) -> pd.DataFrame:
@@ -163,27 +150,47 @@ def follow(configs: Sequence[Config], truth: pd.DataFrame, *, root: Path | None 
         and `fate` what the skill had come to at the iteration's end: kept, repaired (its body was edited), merged or
         pruned.
     """
-    rows = [
-        {"method": config.method, "seed": config.seed, "agent": agent, "skill": name, "truth": kind, **row}
-        for config in configs
-        for steps in [list(_steps(config, run_folder(config, root=root)))]
-        for agent, name, kind in zip(truth["agent"], truth["skill"], truth["truth"], strict=True)
-        for row in _followed(steps, agent, name, config.utility_momentum)
-    ]
+    rows = []
+    for config in configs:
+        followed = _followed(config, run_folder(config, root=root), truth)
+        rows += [{"method": config.method, "seed": config.seed, **row} for row in followed]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _steps(config: Config, folder: Path) -> Iterator[_Step]:
+def _followed(config: Config, folder: Path, truth: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of one run, a skill after the other."""
     if config.start_libraries is None:
         raise ValueError(f"{folder}: this run started empty; nothing was planted")
     agents = sorted(path.name for path in (folder / "libraries").iterdir())
-    before = {agent: load_library(config.start_libraries / agent, agent) for agent in agents}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    planted = {agent: load_library(config.start_libraries / agent, agent) for agent in agents}
+    living = {}
+    for agent, name, kind in zip(truth["agent"], truth["skill"], truth["truth"], strict=True):
+        if (skill := planted[agent].get(name)) is None:
+            raise ValueError(f"{agent} has no skill {name!r} to start with; it has {', '.join(planted[agent].names())}")
+        living[agent, name], found[agent, name] = (kind, skill, skill), []
     for number in range(1, config.iterations + 1):
         place = folder / "iterations" / str(number)
         after = {agent: load_library(place / "libraries" / agent, agent) for agent in agents}
         credits = _mean_credits(read_jsonl(place / "feedback.jsonl"))
-        yield _Step(number, before, after, credits, read_jsonl(place / "edits.jsonl"))
-        before = after
+        pruned = {(c["agent"], c["skill"]) for c in read_jsonl(place / "edits.jsonl") if c["operator"] == "prune"}
+        for (agent, name), (kind, first, skill) in list(living.items()):
+            credit, momentum = credits.get((agent, skill.name), np.nan), config.utility_momentum
+            moved = momentum * skill.utility + (1 - momentum) * credit
+            now = next((s for s in after[agent] if s.id == first.id), None)
+            found[agent, name].append(
+                {
+                    "agent": agent, "skill": name, "truth": kind, "iteration": number, "credit": credit,
+                    "utility": skill.utility if np.isnan(credit) else moved,
+                    "as_planted": skill.body == first.body,
+                    "fate": _fate(first, now, pruned=(agent, name) in pruned),
+                }
+            )  # fmt: skip
+            if now is None:
+                del living[agent, name]
+            else:
+                living[agent, name] = (kind, first, now)
+    return [row for rows in found.values() for row in rows]
 
 
 def _mean_credits(feedback: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
@@ -195,37 +202,11 @@ def _mean_credits(feedback: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str]
     return {place: fmean(found) for place, found in values.items()}
 
 
-def _followed(steps: Sequence[_Step], agent: str, name: str, momentum: float) -> Iterator[dict[str, Any]]:
-    if not steps:
-        return
-    planted = steps[0].before[agent].get(name)
-    if planted is None:
-        raise ValueError(
-            f"{agent} has no skill {name!r} to start with; it has {', '.join(steps[0].before[agent].names())}"
-        )
-    skill: Skill | None = planted
-    for step in steps:
-        if skill is None:
-            return
-        credit = step.credits.get((agent, skill.name))
-        utility = skill.utility if credit is None else momentum * skill.utility + (1 - momentum) * credit
-        as_planted = skill.body == planted.body
-        skill = next((s for s in step.after[agent] if s.id == planted.id), None)
-        yield {
-            "iteration": step.number,
-            "credit": np.nan if credit is None else credit,
-            "utility": utility,
-            "as_planted": as_planted,
-            "fate": _fate(step, agent, planted, skill),
-        }
-
-
-def _fate(step: _Step, agent: str, planted: Skill, now: Skill | None) -> str:
+def _fate(planted: Skill, now: Skill | None, *, pruned: bool) -> str:
     """What a skill has come to. Nothing but pruning and consolidation takes one out of a library."""
-    if now is not None:
-        return "kept" if now.body == planted.body else "repaired"
-    pruned = {change["skill"] for change in step.changes if (change["agent"], change["operator"]) == (agent, "prune")}
-    return "pruned" if planted.name in pruned else "merged"
+    if now is None:
+        return "pruned" if pruned else "merged"
+    return "kept" if now.body == planted.body else "repaired"
 
 
 def planted_table(config: Config, truth: pd.DataFrame) -> pd.DataFrame:

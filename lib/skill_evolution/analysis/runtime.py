@@ -5,16 +5,16 @@ validating a library a second time costs nothing here; the paper doesn't say whe
 of training and is left out. Wall clock is in `wallclock`.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.names import NAMES
+from skill_evolution.analysis.frames import rows, texts, where, wide
+from skill_evolution.analysis.names import named
 from skill_evolution.analysis.statistics import paired_difference
+from skill_evolution.analysis.tables import in_percent
 
 TRAINING = ("train", "validation", "critic", "optimizer")
 PARTS = dict(zip(TRAINING, ("training rollouts", "validation", "critic", "optimizer"), strict=True))
@@ -30,20 +30,9 @@ KEYS = ["task", "method", "seed"]
 
 def task_names(frame: pd.DataFrame) -> pd.Series:
     """What was trained on, from the columns benchmark and trained_on: "HotpotQA", "LoCoMo temporal", "LoCoMo mixed"."""
-    return pd.Series(
-        [
-            f"{NAMES.get(b, b)}{_suffix(b, t)}"
-            for b, t in zip(frame["benchmark"], frame["trained_on"], strict=True)
-        ],
-        index=frame.index,
-        dtype=object,
-    )  # fmt: skip
-
-
-def _suffix(benchmark: str, trained_on: str) -> str:
-    if trained_on == "all":
-        return " mixed" if benchmark == "locomo" else ""
-    return f" {NAMES.get(trained_on, trained_on)}"
+    every = frame["benchmark"].map({"locomo": " mixed"}.get).fillna("")
+    suffix = (" " + frame["trained_on"].map(named)).where(frame["trained_on"] != "all", every)
+    return pd.Series(frame["benchmark"].map(named) + suffix, dtype=object)
 
 
 def tokens_by_part(usage: pd.DataFrame) -> pd.DataFrame:
@@ -73,55 +62,50 @@ def mean_tokens(tokens: pd.DataFrame) -> pd.DataFrame:
 
 def wide_tokens(means: pd.DataFrame) -> pd.DataFrame:
     """`mean_tokens` for reading: a row a task and method, thousands of tokens by part, their sum and the calls."""
-    rows = []
-    for task, method in dict.fromkeys(zip(means["task"], means["method"], strict=True)):
-        cells = means.query("task == @task and method == @method").to_dict("records")
-        whole = sum(cell["tokens"] for cell in cells)
-        prompt = sum(cell["tokens"] * cell["prompt [%]"] / 100 for cell in cells if cell["tokens"])
-        row = {"benchmark": task, "method": method} | {cell["part"]: cell["tokens"] / 1e3 for cell in cells}
-        calls = f"{sum(cell['calls'] for cell in cells):,.0f}"
-        rows.append(row | {"all of training": whole / 1e3, "prompt [%]": 100 * prompt / whole, "calls": calls})
-    return pd.DataFrame(rows)
+    prompt = (means["tokens"] * means["prompt [%]"] / 100).fillna(0)
+    cells = means.assign(benchmark=means["task"], thousands=means["tokens"] / 1e3, prompt=prompt)
+    kept = {"whole": ("tokens", "sum"), "prompt": ("prompt", "sum"), "calls": ("calls", "sum")}
+    table = wide(cells, ["benchmark", "method"], "part", "thousands", **kept)
+    shares = {"all of training": table["whole"] / 1e3, "prompt [%]": 100 * table["prompt"] / table["whole"]}
+    calls = table["calls"].map("{:,.0f}".format)
+    return table.drop(columns=["whole", "prompt", "calls"]).assign(**shares, calls=calls)
 
 
-def token_ratios(tokens: pd.DataFrame, *, method: str = "grse", baseline: str = "maskills") -> pd.DataFrame:
-    """Tokens of a method over those of its baseline, by task and quantity.
+def token_ratios(tokens: pd.DataFrame) -> pd.DataFrame:
+    """GRSE's tokens over those of MASkills, by task and quantity.
 
     Returns:
         task, quantity, ratio (sums over the seeds), low and high (lowest and highest ratio of one seed), n_seeds; only
         seeds that both methods have count. The ratio is missing where the baseline has no tokens.
     """
-    rows = [
-        ratio_by_task(
-            pd.DataFrame(tokens[tokens["part"].isin(parts)]), "tokens", method=method, baseline=baseline
-        ).assign(quantity=quantity)
+    parts = [
+        ratio_by_task(where(tokens, tokens["part"].isin(parts)), "tokens").assign(quantity=quantity)
         for quantity, parts in QUANTITIES.items()
     ]
     tasks = list(dict.fromkeys(tokens["task"]))
-    table = pd.concat(rows, ignore_index=True).sort_values("task", key=lambda t: t.map(tasks.index), kind="stable")
-    return table.filter(["task", "quantity", "ratio", "low", "high", "n_seeds"]).reset_index(drop=True)
+    table = pd.concat(parts).sort_values("task", key=lambda t: t.map(tasks.index), kind="stable", ignore_index=True)
+    return table.loc[:, ["task", "quantity", "ratio", "low", "high", "n_seeds"]]
 
 
-def ratio_by_task(frame: pd.DataFrame, column: str, *, method: str, baseline: str) -> pd.DataFrame:
-    """A column of one method over that of another, by task: of sums over the seeds, and the range over single seeds.
+def ratio_by_task(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of GRSE over that of MASkills, by task: of sums over the seeds, and the range over single seeds.
 
     Seeds that both have count; the ratio is missing where the baseline's sum is 0 in all of them.
     """
-    sums: dict[tuple[str, int, str], float] = defaultdict(float)
-    for run in frame.to_dict("records"):
-        sums[run["task"], run["seed"], run["method"]] += run[column]
-    rows = []
-    for task in dict.fromkeys(frame["task"]):
-        keys = [(task, seed) for t, seed, name in sums if t == task and name == method]
-        pairs = [(sums[*key, method], sums.get((*key, baseline), 0)) for key in keys]
-        pairs = [(ours, theirs) for ours, theirs in pairs if theirs > 0]
-        row: dict[str, Any] = {"task": task, "ratio": np.nan, "low": np.nan, "high": np.nan, "n_seeds": len(pairs)}
-        if pairs:
-            single = [ours / theirs for ours, theirs in pairs]
-            total = sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs)
-            row |= {"ratio": total, "low": min(single), "high": max(single)}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    sums = frame.pivot_table(index=["task", "seed"], columns="method", values=column, aggfunc="sum", sort=False)
+    sums = sums.reindex(columns=["grse", "maskills"])
+    both = where(sums, sums["grse"].notna() & (sums["maskills"] > 0))
+    by_task, single = pd.DataFrame(both.groupby("task").sum()), (both["grse"] / both["maskills"]).groupby("task")
+    table = pd.DataFrame(
+        {
+            "ratio": by_task["grse"] / by_task["maskills"],
+            "low": single.min(),
+            "high": single.max(),
+            "n_seeds": single.size(),
+        }
+    )
+    table = table.reindex(pd.Index(dict.fromkeys(frame["task"]), name="task")).fillna({"n_seeds": 0})
+    return table.astype({"n_seeds": int}).reset_index()
 
 
 def reported_ranges(reported: pd.DataFrame) -> pd.DataFrame:
@@ -133,22 +117,21 @@ def reported_ranges(reported: pd.DataFrame) -> pd.DataFrame:
 
 def wide_ratios(ratios: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
     """Ratios for reading: a row a task, a column a quantity, "ratio [range over seeds]"; the paper's ranges below."""
-    table = ratios.assign(cell=[ratio_text(r) for r in ratios.to_dict("records")])
-    wide = table.pivot(index="task", columns="quantity", values="cell").reindex(dict.fromkeys(ratios["task"]))
-    wide = wide.filter(list(dict.fromkeys(ratios["quantity"]))).rename_axis("method").reset_index()
-    seeds = ratios.drop_duplicates("task")["n_seeds"].astype(int).astype(str)
-    wide = wide.rename_axis(columns=None).assign(seeds=list(seeds))
-    said: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in reported.to_dict("records"):
-        if row["metric"] in REPORTED_AS:
-            said[row["source"]][REPORTED_AS[row["metric"]]] = f"{row['low']:.1f} to {row['high']:.1f}"
-    rows = [{"method": f"reported, {source}", **ranges} for source, ranges in said.items()]
-    return pd.concat([wide, pd.DataFrame(rows)], ignore_index=True)
+    shown = ratios.assign(cell=ratio_texts(ratios), method=ratios["task"], seeds=ratios["n_seeds"].map(str))
+    ours = wide(shown, ["method"], "quantity", "cell", seeds=("seeds", "first"))
+    said = reported.assign(quantity=reported["metric"].map(REPORTED_AS.get)).dropna(subset="quantity")
+    said = said.assign(cell=range_texts(said), method="reported, " + said["source"])
+    return pd.concat([ours, wide(said, ["method"], "quantity", "cell")], ignore_index=True)
 
 
-def ratio_text(row: Mapping[Any, Any]) -> str | None:
-    """A row of `ratio_by_task` as a cell, "ratio [lowest, highest seed]"; None where there is no ratio."""
-    return None if pd.isna(row["ratio"]) else f"{row['ratio']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+def ratio_texts(ratios: pd.DataFrame) -> pd.Series:
+    """Rows of `ratio_by_task` as cells, "ratio [lowest, highest seed]"; None where there is no ratio."""
+    return texts(ratios, "ratio", form=".2f")
+
+
+def range_texts(reported: pd.DataFrame) -> list[str]:
+    """Rows of `reported_ranges` as cells, "low to high"."""
+    return [f"{low:.1f} to {high:.1f}" for low, high in zip(reported["low"], reported["high"], strict=True)]
 
 
 def gains(answers: pd.DataFrame, *, rng: np.random.Generator, baseline: str = "empty") -> pd.DataFrame:
@@ -158,14 +141,13 @@ def gains(answers: pd.DataFrame, *, rng: np.random.Generator, baseline: str = "e
         task, method and the fields of `statistics.PairedDifference`, with difference, low and high in points.
     """
     answers = answers.assign(task=task_names(answers))
-    rows = []
+    found = []
     parts = {key: part for key, part in answers.groupby(["task", "method"], sort=False)}
     for task, method in parts:  # pyright: ignore[reportGeneralTypeIssues]
         if method != baseline:
             result = paired_difference(parts[task, method], parts[task, baseline], "f1", rng=rng)
-            rows.append({"task": task, "method": method} | asdict(result))
-    table = pd.DataFrame(rows)
-    return table.assign(**{name: 100 * table[name] for name in ("difference", "low", "high")})
+            found.append({"task": task, "method": method} | asdict(result))
+    return in_percent(pd.DataFrame(found), "difference")
 
 
 def gain_costs(tokens: pd.DataFrame, gains: pd.DataFrame, *, beyond: str | None = None) -> pd.DataFrame:
@@ -201,25 +183,19 @@ def cost_view(costs: pd.DataFrame) -> pd.DataFrame:
     Rows of one task stand together, in the order in which they come.
     """
     costs = costs.sort_values("task", key=lambda t: t.map(list(dict.fromkeys(t)).index), kind="stable")
-    cells = costs.to_dict("records")
     return pd.DataFrame(
         {
             "benchmark": costs["task"],
             "method": costs["method"],
-            "tokens of a run [millions]": [f"{cell['tokens'] / 1e6:.2f}" for cell in cells],
-            "F1 gained [points]": [_gain(cell) for cell in cells],
-            "tokens for a point [thousands]": [_cost(cell) for cell in cells],
-            "answers missing": [f"{cell['n_missing']:.0f}" for cell in cells],
+            "tokens of a run [millions]": (costs["tokens"] / 1e6).map("{:.2f}".format),
+            "F1 gained [points]": texts(costs, "gain", sign="+"),
+            "tokens for a point [thousands]": [_cost(cell) for cell in rows(costs)],
+            "answers missing": costs["n_missing"].map("{:.0f}".format),
         }
     )
 
 
-def _gain(cell: dict) -> str:
-    interval = "" if pd.isna(cell["low"]) else f" [{cell['low']:+.1f}, {cell['high']:+.1f}]"
-    return f"{cell['gain']:+.1f}{interval}"
-
-
-def _cost(cell: dict) -> str | None:
+def _cost(cell: Mapping[str, float]) -> str | None:
     if pd.isna(cell["tokens_per_point"]):
         return None
     ends = [f"{cell[name] / 1e3:,.0f}" if pd.notna(cell[name]) else "no end" for name in ("cheapest", "dearest")]

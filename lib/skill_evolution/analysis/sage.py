@@ -6,7 +6,7 @@ Rows that failed are in no mean; a scenario with one has no SGC.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from skill_evolution.analysis.statistics import mean_interval, paired_difference
 from skill_evolution.base import paths
 from skill_evolution.sage.config import SageConfig, recorded_config
 
-METRICS = ("tgc", "sgc", "steps", "tokens")
+HEADS = {"tgc": "TGC [%]", "sgc": "SGC [%]", "steps": "steps", "tokens": "tokens"}
+METRICS = tuple(HEADS)
 PAIRS = (("sage", "sft"), ("sage", "sft_grpo"))
 """Arms whose difference the main results state."""
 INTERVAL = "95 % bootstrap intervals over scenarios"
@@ -42,18 +43,12 @@ def by_scenario(rows: pd.DataFrame) -> pd.DataFrame:
     Args:
         rows: As of `stages.study.rows`.
     """
-    keys = [*_KEYS, "sft_seed", "seed", "scenario"]
-    return pd.DataFrame([_scenario(part, keys) for _, part in groups(rows, *keys)], columns=[*keys, *METRICS])
-
-
-def _scenario(part: pd.DataFrame, keys: Sequence[str]) -> dict[str, Any]:
-    sound = frames.where(part, part["error"].isna())
-    return {
-        **{key: part[key].iloc[0] for key in keys},
-        "tgc": 100 * sound["success"].mean(),
-        "sgc": 100.0 * bool(sound["success"].all()) if len(sound) == len(part) else np.nan,
-        **{name: sound[name].mean() for name in ("steps", "tokens")},
-    }
+    keys, sound = [*_KEYS, "sft_seed", "seed", "scenario"], rows["error"].isna()
+    values = {name: rows[name].where(sound).astype(float) for name in ("success", "steps", "tokens")}
+    tasks = rows.loc[:, keys].assign(**values, sound=sound).groupby(keys, sort=False)
+    means = tasks[list(values)].mean()
+    whole = (100.0 * (tasks["success"].min() == 1)).where(tasks["sound"].all())
+    return means.assign(tgc=100 * means["success"], sgc=whole).reset_index().loc[:, [*keys, *METRICS]]
 
 
 def summary(rows: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
@@ -179,8 +174,4 @@ _SEED_KINDS = (("SFT", "sft_seeds"), ("RL", "seeds"))
 def seed_points(rows: pd.DataFrame) -> pd.DataFrame:
     """One row an arm, evaluation and pair of seeds: the means of `by_scenario` over its scenarios."""
     keys = ["arm", "split", "decoding", "sft_seed", "seed"]
-    found = [
-        {key: part[key].iloc[0] for key in keys} | {metric: part[metric].mean() for metric in METRICS}
-        for _, part in groups(by_scenario(rows), *keys)
-    ]
-    return pd.DataFrame(found, columns=[*keys, *METRICS])
+    return pd.DataFrame(by_scenario(rows).groupby(keys, sort=False, as_index=False)[list(METRICS)].mean())

@@ -1,50 +1,19 @@
 """Tables of the SAGE experiments as papers print them, with the papers' own figures below ours."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import metadata
-from typing import Any
 
 import pandas as pd
 
-from skill_evolution.analysis import frames
-from skill_evolution.analysis.frames import groups, interval_text
+from skill_evolution.analysis.frames import groups, rows, texts, where, wide
+from skill_evolution.analysis.names import named
 from skill_evolution.analysis.reported import load_reported
-from skill_evolution.analysis.sage import INTERVAL
+from skill_evolution.analysis.sage import HEADS, INTERVAL
 from skill_evolution.sage.config import SageConfig
 from skill_evolution.sage.stages.stage import PACKAGES
 
-HEADS = {"tgc": "TGC [%]", "sgc": "SGC [%]", "steps": "steps", "tokens": "tokens"}
-NAMES = {
-    "prompted": "prompted",
-    "sft": "SFT",
-    "grpo": "GRPO, no library",
-    "sft_grpo": "SFT+GRPO, no library",
-    "sage": "SAGE",
-    "reward_outcome": "outcome reward",
-    "reward_chain": "chain reward",
-    "chain_of_one": "K = 1",
-    "chain_of_three": "K = 3",
-    "start_base_model": "from the base",
-    "start_self_distillation": "from self-distillation",
-    "start_rl_warm_up": "from RL warm-up",
-    "sage_empty_library": "SAGE, empty library",
-    "sft_empty_library": "SFT, empty library",
-    "prompted_empty_library": "prompted, empty library",
-    "retrieval_same_scenario": "same scenario",
-    "retrieval_query_ngram": "query n-gram",
-    "retrieval_query_embedding": "query embedding",
-    "retrieval_skill_embedding": "skill embedding",
-    "react": "ReAct",
-    "loop": "LOOP",
-}
-"""Names of arms and of the papers' methods, as tables and figures show them."""
 REPORTED_SPLITS = {"test_normal": "Test-Normal", "test_challenge": "Test-Challenge"}
-
-
-def displayed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with names for the ids in its columns arm and baseline."""
-    return frame.assign(**{name: frame[name].replace(NAMES) for name in ("arm", "baseline") if name in frame})
 
 
 def wide_table(table: pd.DataFrame, reported: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -52,37 +21,37 @@ def wide_table(table: pd.DataFrame, reported: pd.DataFrame | None = None) -> pd.
 
     The papers' figures follow as rows of their own, under what they were measured on.
     """
-    found: list[dict[str, Any]] = []
-    for (split, decoding, arm), part in groups(table, "split", "decoding", "arm"):
-        cells = frames.rows(part.drop_duplicates("metric"))
-        texts = {HEADS[cell["metric"]]: interval_text(cell["mean"], cell["low"], cell["high"]) for cell in cells}
-        found.append(_place(split, decoding) | {"method": NAMES.get(arm, arm)} | texts | _counts(cells))
-    ours = pd.DataFrame(found, columns=["benchmark", "method", *HEADS.values(), "skill usage", "failed", "interval"])
+    keys = ["split", "decoding", "arm"]
+    most = pd.DataFrame(table.groupby(keys)[["n", "n_seeds"]].transform("max"))
+    note = [
+        f"{INTERVAL}, n = {n} scenarios{f' x {seeds} seeds' if seeds > 1 else ''}; failed: rows in no mean"
+        for n, seeds in zip(most["n"], most["n_seeds"], strict=True)
+    ]
+    usage = table["usage"].map("{:.2f}".format).where(table["usage"].notna(), None)
+    cells = table.assign(cell=texts(table), usage=usage, interval=note, failed=table["failed"].astype(str))
+    cells = cells.drop_duplicates([*keys, "metric"])
+    kept = {"skill usage": ("usage", "first"), "failed": ("failed", "first"), "interval": ("interval", "first")}
+    ours = _placed(wide(cells, keys, "metric", "cell", **kept).assign(method=lambda view: view["arm"].map(named)))
     return ours if reported is None else pd.concat([ours, reported_rows(reported)], ignore_index=True)
 
 
-def _place(split: str, decoding: str) -> dict[str, str]:
-    return {"benchmark": f"{split}, {decoding}"}
-
-
-def _counts(cells: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    first, n, seeds = cells[0], max(cell["n"] for cell in cells), max(cell["n_seeds"] for cell in cells)
-    note = f"{INTERVAL}, n = {n} scenarios{f' x {seeds} seeds' if seeds > 1 else ''}; failed: rows in no mean"
-    usage = None if pd.isna(first["usage"]) else f"{first['usage']:.2f}"
-    return {"skill usage": usage, "failed": f"{first['failed']}", "interval": note}
+def _placed(view: pd.DataFrame) -> pd.DataFrame:
+    """Split and decoding as groups, metrics under their heads."""
+    place = view["split"] + ", " + view["decoding"]
+    rest = [*HEADS, *(name for name in view if name not in ("split", "decoding", "arm", "baseline", "method", *HEADS))]
+    columns = ["benchmark", "method", *rest]
+    return view.assign(benchmark=place).reindex(columns=columns).rename(columns=HEADS)
 
 
 def reported_rows(reported: pd.DataFrame) -> pd.DataFrame:
     """The papers' absolute figures in the columns of `wide_table`, a row a method and model."""
-    part = frames.where(reported, (reported["kind"] == "absolute") & reported["metric"].isin(list(HEADS)))
-    found = []
-    for (split, method, model), cells in groups(part, "category", "method", "model"):
-        values = {HEADS[row["metric"]]: f"{row['value']:,g}" for row in frames.rows(cells)}
-        place = f"reported by the paper: AppWorld {REPORTED_SPLITS.get(split, split)}"
-        found.append({"benchmark": place, "method": f"{NAMES.get(method, method)} ({model})", **values})
-    order = {name: place for place, name in enumerate(REPORTED_SPLITS.values())}
-    found.sort(key=lambda row: order[row["benchmark"].rpartition(" ")[2]])
-    return pd.DataFrame(found)
+    part = where(reported, (reported["kind"] == "absolute") & reported["metric"].isin(list(HEADS)))
+    place = "reported by the paper: AppWorld " + part["category"].replace(REPORTED_SPLITS)
+    names = part["method"].map(named) + " (" + part["model"] + ")"
+    part = part.assign(benchmark=place, method=names, cell=part["value"].map("{:,g}".format))
+    part = part.sort_values("category", key=lambda c: c.map(list(REPORTED_SPLITS).index), kind="stable")
+    table = wide(part, ["benchmark", "method"], "metric", "cell")
+    return table.rename(columns=HEADS)
 
 
 def main_reported() -> pd.DataFrame:
@@ -119,13 +88,13 @@ def claims_table(table: pd.DataFrame) -> pd.DataFrame:
     """
     reported = main_reported().query("kind == 'absolute' and category == 'test_normal'")
     ours = {
-        f"here, {decoding}": {(row["arm"], row["metric"]): row["mean"] for row in frames.rows(part)}
+        f"here, {decoding}": {(row["arm"], row["metric"]): row["mean"] for row in rows(part)}
         for (decoding,), part in groups(table.query("split == 'test'"), "decoding")
     }
-    theirs = {(row["method"], row["metric"]): row["value"] for row in frames.rows(reported)}
+    theirs = {(row["method"], row["metric"]): row["value"] for row in rows(reported)}
     return pd.DataFrame(
         [
-            {"SAGE against": NAMES[baseline], "what": what}
+            {"SAGE against": named(baseline), "what": what}
             | {
                 place: _compared(values.get(("sage", metric)), values.get((baseline, metric)), relative=relative)
                 for place, values in {"reported by the paper": theirs, **ours}.items()
@@ -150,18 +119,17 @@ def versions(config: SageConfig) -> pd.DataFrame:
 
 def difference_table(table: pd.DataFrame) -> pd.DataFrame:
     """Differences as a row a pair under its split and decoding, "difference [low, high]" and p-values in the cells."""
-    found = []
-    for (split, decoding, arm, baseline), part in groups(table, "split", "decoding", "arm", "baseline"):
-        cells = {row["metric"]: row for row in frames.rows(part)}
-        texts = {
-            HEADS[name]: interval_text(row["difference"], row["low"], row["high"], sign="+")
-            for name, row in cells.items()
-        }
-        tests = {f"p ({name.upper()})": f"{cells[name]['p_value']:.3f}" for name in ("tgc", "sgc")}
-        names = f"{NAMES.get(arm, arm)} − {NAMES.get(baseline, baseline)}"
-        note = f"{INTERVAL}, n = {part['n'].max()} scenarios, paired; p: sign flips over scenarios"
-        found.append(_place(split, decoding) | {"method": names, **texts, **tests, "interval": note})
-    return pd.DataFrame(found, columns=["benchmark", "method", *HEADS.values(), "p (TGC)", "p (SGC)", "interval"])
+    keys = ["split", "decoding", "arm", "baseline"]
+    most = pd.DataFrame(table.groupby(keys)[["n"]].transform("max"))
+    note = [f"{INTERVAL}, n = {n} scenarios, paired; p: sign flips over scenarios" for n in most["n"]]
+    p_values = {
+        f"p ({metric.upper()})": table["p_value"].map("{:.3f}".format).where(table["metric"] == metric, None)
+        for metric in ("tgc", "sgc")
+    }
+    cells = table.assign(cell=texts(table, "difference", sign="+"), interval=note, **p_values)
+    kept = {name: (name, "first") for name in (*p_values, "interval")}
+    view = wide(cells, keys, "metric", "cell", **kept)
+    return _placed(view.assign(method=view["arm"].map(named) + " − " + view["baseline"].map(named)))
 
 
 SKILL_COLUMNS = {
@@ -180,24 +148,13 @@ def skill_table(figures: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
         figures: As of `stages.study.figures`.
         reported: data/reported/sage_skills.csv.
     """
-    ours = [
-        {
-            "benchmark": f"{row['split']}, {row['decoding']}",
-            "method": NAMES.get(row["arm"], row["arm"]),
-            **{head: _share_or_count(row[name]) for name, head in SKILL_COLUMNS.items()},
-        }
-        for row in frames.rows(figures.drop_duplicates(["arm", "split", "decoding"]))
-    ]
-    theirs = [
-        {
-            "benchmark": "reported by the paper: AppWorld",
-            "method": f"{NAMES.get(method, method)} ({model})",
-            **{SKILL_COLUMNS[row["metric"]]: _share_or_count(row["value"]) for row in frames.rows(part)},
-        }
-        for (method, model), part in groups(reported, "method", "model")
-    ]
-    ours.sort(key=lambda row: row["benchmark"])
-    return pd.DataFrame([*ours, *theirs])
+    names, own = list(SKILL_COLUMNS), figures.drop_duplicates(["arm", "split", "decoding"])
+    own = own.assign(benchmark=own["split"] + ", " + own["decoding"], method=own["arm"].map(named))
+    own = own.sort_values("benchmark", kind="stable")
+    said = reported.assign(method=reported["method"].map(named) + " (" + reported["model"] + ")")
+    said = wide(said.assign(benchmark="reported by the paper: AppWorld"), ["benchmark", "method"], "metric", "value")
+    table = pd.concat([own, said], ignore_index=True).reindex(columns=["benchmark", "method", *names])
+    return table.assign(**{name: table[name].map(_share_or_count) for name in names}).rename(columns=SKILL_COLUMNS)
 
 
 def _share_or_count(value: float) -> str | None:

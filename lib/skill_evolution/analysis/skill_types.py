@@ -8,7 +8,7 @@ simulated reader can't judge a text; its skills are coded by `type_by_rule`, and
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -16,9 +16,8 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import Field
 
-from skill_evolution.analysis.frames import groups, rows
-from skill_evolution.analysis.names import NAMES
-from skill_evolution.analysis.reported import load_reported
+from skill_evolution.analysis.frames import counted, groups
+from skill_evolution.analysis.reported import load_reported, with_reported
 from skill_evolution.base import paths
 from skill_evolution.base.aio import gather, run_sync
 from skill_evolution.grse.feedback import Rejection
@@ -171,22 +170,6 @@ def type_table(counts: pd.DataFrame) -> pd.DataFrame:
 
     `counts` holds ids, not names: the paper's figures are found by them.
     """
-    reported = {
-        (r["benchmark"], r["category"], f"{NAMES.get(r['method'], r['method'])}, reported"): _figure(r)
-        for r in rows(load_reported("grse_skills"))
-        if r["metric"] == "skill_share"
-    }
-    found = []
-    for (benchmark, name), part in groups(counts, "benchmark", "type"):
-        ours = {r["method"]: _share(r) for r in rows(part)}
-        beside = {column: text for (b, t, column), text in reported.items() if (b, t) == (benchmark, name)}
-        found.append({"benchmark": benchmark, "type": name, **ours, **beside})
-    return pd.DataFrame(found)
-
-
-def _figure(row: Mapping) -> str:
-    return f"{row['value']:g} % ({row['model']})"
-
-
-def _share(row: Mapping) -> str:
-    return str(row["count"]) if pd.isna(row["share"]) else f"{row['count']} ({row['share']:.0f} %)"
+    said = load_reported("grse_skills").query("metric == 'skill_share'")
+    said = said.assign(type=said["category"])
+    return with_reported(counts.assign(cell=counted(counts, 0)), said, "type")

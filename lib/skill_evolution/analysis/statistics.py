@@ -6,13 +6,16 @@ of everything is the question: its value is the mean over the seeds that answere
 training runs).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+
+from skill_evolution.analysis.frames import groups, where
 
 COLUMNS = ("method", "benchmark", "category", "seed", "question_id", "error")
 ALL = "all"  # the mean over all questions, whatever their category
@@ -22,6 +25,14 @@ RESAMPLES = 2_000  # our choice: a table of a hundred cells takes seconds; p-val
 
 Matrix = NDArray[np.float64]
 Strata = Sequence[NDArray[np.intp]]
+
+
+class Cell(NamedTuple):
+    """What one figure of a table is about."""
+
+    category: str
+    rows: pd.DataFrame
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,6 @@ def mean_interval(
     rng: np.random.Generator,
     over_seeds: bool = True,
     by_category: bool = False,
-    level: float = LEVEL,
-    n_resamples: int = RESAMPLES,
 ) -> Estimate:
     """The mean of one method on one benchmark with its percentile bootstrap interval.
 
@@ -79,8 +88,6 @@ def mean_interval(
             All seeds answer the same questions, so one draw of questions serves all drawn seeds: drawn for each seed
             apart, the spread between questions would average out.
         by_category: average the category means (questions are resampled within each category).
-        level: coverage.
-        n_resamples: number of bootstrap samples.
 
     Raises:
         ValueError: a column is missing, or a question stands twice under one seed.
@@ -91,10 +98,10 @@ def mean_interval(
     values = _seeds_by_questions(rows, metric)
     matrix = values.to_numpy() if over_seeds else _mean(values.to_numpy(), axis=0)[None, :]
     strata = _strata(rows, values.columns, by_category)
-    low, high = _interval([matrix], strata, rng=rng, level=level, n_resamples=n_resamples)
+    low, high = _interval([matrix], strata, rng=rng)
     mean = float(_weights(strata) @ _mean(values.to_numpy(), axis=0)) if values.size else np.nan
     counts = len(values.columns), len(values), _n_missing(rows, metric)
-    return Estimate(mean, low, high, *counts, _in_words(level, over_seeds))
+    return Estimate(mean, low, high, *counts, _in_words(over_seeds))
 
 
 def paired_difference(
@@ -105,8 +112,6 @@ def paired_difference(
     rng: np.random.Generator,
     over_seeds: bool = True,
     by_category: bool = False,
-    level: float = LEVEL,
-    n_resamples: int = RESAMPLES,
 ) -> PairedDifference:
     """The mean difference to a baseline on the questions that both answered, with its interval and p-value.
 
@@ -120,23 +125,21 @@ def paired_difference(
     means = [_mean(side, axis=0) for side in sides]
     strata = _strata(rows, shared, by_category)
     weighted = _weights(strata) * (means[0] - means[1])
-    low, high = _interval(
-        sides if over_seeds else [m[None, :] for m in means], strata, rng=rng, level=level, n_resamples=n_resamples
-    )
+    low, high = _interval(sides if over_seeds else [m[None, :] for m in means], strata, rng=rng)
     return PairedDifference(
         float(weighted.sum()) if len(shared) else np.nan,
         low,
         high,
-        permutation_test(weighted, rng=rng, n_resamples=n_resamples),
+        permutation_test(weighted, rng=rng),
         len(shared),
         len(ours.columns.symmetric_difference(theirs.columns)),
         _n_missing(rows, metric) + _n_missing(baseline, metric),
-        _in_words(level, over_seeds),
+        _in_words(over_seeds),
     )
 
 
-def permutation_test(differences: Matrix, *, rng: np.random.Generator, n_resamples: int = RESAMPLES) -> float:
-    """Two-sided p-value of a zero sum under random sign flips, one a question; exact where 2^n <= `n_resamples`.
+def permutation_test(differences: Matrix, *, rng: np.random.Generator) -> float:
+    """Two-sided p-value of a zero sum under random sign flips, one a question; exact where 2^n <= RESAMPLES.
 
     `differences` (questions,) may carry weights. NaN without questions, 1.0 where all are zero.
     """
@@ -147,60 +150,31 @@ def permutation_test(differences: Matrix, *, rng: np.random.Generator, n_resampl
         np.sum,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=n_resamples,
+        n_resamples=RESAMPLES,
         batch=200,
         rng=rng,
     )
     return float(result.pvalue)
 
 
-def summarize(
-    predictions: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator, **options: float
-) -> pd.DataFrame:
-    """One `Estimate` a method, benchmark, category and metric, as a tidy frame in the order of appearance.
+def cells(predictions: pd.DataFrame, metrics: Sequence[str]) -> dict[tuple[str, str], list[Cell]]:
+    """The cells of a table by benchmark and method, in the order of appearance: category, its rows, and metric.
 
     Where there are several categories, "all" (mean over questions) and "average" (mean of the categories) follow.
-    A metric that a benchmark doesn't have gives no row. `options` go to `mean_interval`.
-    """
-    found = []
-    for (benchmark, method), rows in _groups(predictions, metrics):
-        for category, part, metric in _cells(rows, metrics):
-            options_here = {**options, "by_category": category == AVERAGE}
-            cell = {"benchmark": benchmark, "method": method, "category": category, "metric": metric}
-            found.append(cell | asdict(mean_interval(part, metric, rng=rng, **options_here)))
-    return pd.DataFrame(found)
-
-
-def paired_differences(
-    predictions: pd.DataFrame, baseline: str, metrics: Sequence[str], *, rng: np.random.Generator, **options: float
-) -> pd.DataFrame:
-    """One `PairedDifference` to `baseline` for each other method, benchmark, category and metric, as a tidy frame.
-
-    Categories are as in `summarize`; `options` go to `paired_difference`.
+    A metric that no successful row of a benchmark has gives no cell.
 
     Raises:
-        ValueError: the baseline has no rows for a benchmark.
+        ValueError: a column is missing, or has rows without a value.
     """
-    groups = dict(_groups(predictions, metrics))
-    found = []
-    for (benchmark, method), rows in groups.items():
-        if method == baseline:
-            continue
-        if (benchmark, baseline) not in groups:
-            raise ValueError(f"no predictions of the baseline {baseline!r} on benchmark {benchmark!r}")
-        others = {(c, m): part for c, part, m in _cells(groups[benchmark, baseline], metrics)}
-        for category, part, metric in _cells(rows, metrics):
-            other = others.get((category, metric), pd.DataFrame(columns=rows.columns))
-            options_here = {**options, "by_category": category == AVERAGE}
-            cell = {"benchmark": benchmark, "method": method, "baseline": baseline, "category": category}
-            result = paired_difference(part, other, metric, rng=rng, **options_here)
-            found.append(cell | {"metric": metric} | asdict(result))
-    return pd.DataFrame(found)
-
-
-def _groups(predictions: pd.DataFrame, metrics: Sequence[str]) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     _check(predictions, metrics)
-    yield from predictions.groupby(["benchmark", "method"], sort=False)  # pyright: ignore[reportReturnType]
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for (benchmark, method), rows in groups(predictions, "benchmark", "method"):
+        parts = {name: part for (name,), part in groups(rows, "category")}
+        parts |= {ALL: rows, AVERAGE: rows} if len(parts) > 1 else {}
+        sound = where(rows, rows["error"].isna())
+        measured = [metric for metric in metrics if sound.empty or any(sound[metric].notna())]
+        found[benchmark, method] = [Cell(name, part, metric) for metric in measured for name, part in parts.items()]
+    return found
 
 
 def _check(predictions: pd.DataFrame, metrics: Sequence[str]) -> None:
@@ -208,17 +182,6 @@ def _check(predictions: pd.DataFrame, metrics: Sequence[str]) -> None:
         raise ValueError(f"predictions lack the columns {missing}; they have {list(predictions.columns)}")
     if empty := [c for c in COLUMNS if c != "error" and np.any(predictions[c].isna())]:
         raise ValueError(f"predictions have rows without a value in {empty}")
-
-
-def _cells(rows: pd.DataFrame, metrics: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame, str]]:
-    """Category, its rows and metric, for each cell of a table; a metric no successful row has is left out."""
-    parts = {str(name): part for name, part in rows.groupby("category", sort=False)}
-    if len(parts) > 1:
-        parts |= {ALL: rows, AVERAGE: rows}
-    for metric in metrics:
-        succeeded = rows.loc[rows["error"].isna(), metric]
-        if succeeded.notna().any() or succeeded.empty:
-            yield from ((category, part, metric) for category, part in parts.items())
 
 
 def _present(rows: pd.DataFrame, metric: str) -> pd.Series:
@@ -239,8 +202,8 @@ def _seeds_by_questions(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return present.pivot(index="seed", columns="question_id", values=metric)
 
 
-def _in_words(level: float, over_seeds: bool) -> str:
-    return f"{100 * level:g} % bootstrap interval over questions{' and seeds' if over_seeds else ''}"
+def _in_words(over_seeds: bool) -> str:
+    return f"{100 * LEVEL:g} % bootstrap interval over questions{' and seeds' if over_seeds else ''}"
 
 
 def _strata(rows: pd.DataFrame, questions: pd.Index, by_category: bool) -> Strata:
@@ -271,9 +234,7 @@ def _question_means(side: Matrix, seeds: NDArray[np.intp], questions: NDArray[np
     return np.where(np.isnan(means), _mean(side, axis=0)[questions], means)
 
 
-def _interval(
-    sides: Sequence[Matrix], strata: Strata, *, rng: np.random.Generator, level: float, n_resamples: int
-) -> tuple[float, float]:
+def _interval(sides: Sequence[Matrix], strata: Strata, *, rng: np.random.Generator) -> tuple[float, float]:
     """Percentile interval of the mean of one side, or of the difference of two, each (seeds, questions).
 
     Questions (within strata) and the seeds of each side are samples that scipy resamples independently.
@@ -296,8 +257,8 @@ def _interval(
         statistic,
         vectorized=True,
         method="percentile",
-        confidence_level=level,
-        n_resamples=n_resamples,
+        confidence_level=LEVEL,
+        n_resamples=RESAMPLES,
         batch=200,
         rng=rng,
     )

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.ablations import locomo_grid, signed, training
+from skill_evolution.analysis.ablations import locomo_grid, training
+from skill_evolution.analysis.frames import texts
 from skill_evolution.analysis.statistics import AVERAGE, mean_interval, paired_difference
+from skill_evolution.analysis.tables import points as points_of
 from skill_evolution.runs.config import Config
 from skill_evolution.runs.experiments import predictions
 
@@ -114,32 +116,16 @@ def value_text(field: str, value: float) -> str:
 
 def sweep_view(table: pd.DataFrame) -> pd.DataFrame:
     """A `sweep_table` for reading: a group a field, "mean [low, high]" in the cells."""
-    cells = table.to_dict("records")
-    return pd.DataFrame(
-        {
-            "benchmark": [FIELDS.get(c["field"], c["field"]) for c in cells],
-            "method": [value_text(c["field"], c["value"]) + (" (usual)" if c["own"] else "") for c in cells],
-            "F1, average of categories [%]": [_with_interval(c["mean"], c["low"], c["high"]) for c in cells],
-            "minus the usual setting [points]": [
-                None
-                if c["own"]
-                else signed({name: c[f"difference{end}"] for name, end in _ENDS.items()})
-                for c in cells
-            ],
-            "p_value": table.get("p_value"),
-            "changes": table["changes"],
-            "skills at the end": table["skills at the end"],
-            "tokens of training [millions]": table["tokens of training [millions]"],
-            "seeds": table["n_seeds"],
-            "n": table["n"],
-            "missing": table["n_missing"],
-            "interval": table["interval"],
-        }
-    )  # fmt: skip
-
-
-_ENDS = {"difference": "", "low": "_low", "high": "_high"}
-
-
-def _with_interval(mean: float, low: float, high: float) -> str:
-    return f"{mean:.1f}" if np.isnan(low) else f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+    values = [value_text(*cell) for cell in zip(table["field"], table["value"], strict=True)]
+    columns = ["difference", "difference_low", "difference_high"]
+    minus = table.reindex(columns=columns).set_axis(["difference", "low", "high"], axis=1)
+    view = {
+        "benchmark": table["field"].replace(FIELDS),
+        "method": [text + " (usual)" * own for text, own in zip(values, table["own"], strict=True)],
+        "F1, average of categories [%]": texts(table),
+        "minus the usual setting [points]": points_of(minus),
+    }
+    same = ["changes", "skills at the end", "tokens of training [millions]"]
+    counts = {"seeds": "n_seeds", "n": "n", "missing": "n_missing", "interval": "interval"}
+    kept = {name: table[name] for name in ("p_value", *same) if name in table}
+    return pd.DataFrame(view | kept | {head: table[name] for head, name in counts.items()})

@@ -1,7 +1,8 @@
 """Tables: tidy frames from predictions and the papers' figures, and their rendering as CSV, LaTeX and HTML."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from great_tables import GT
 from IPython.display import HTML
 from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
-from skill_evolution.analysis.frames import interval_text
-from skill_evolution.analysis.statistics import paired_differences, summarize
+from skill_evolution.analysis.frames import interval_text, texts, wide
+from skill_evolution.analysis.statistics import AVERAGE, cells, mean_interval, paired_difference
 from skill_evolution.runs.folder import write_text
 
 KEYS = ["benchmark", "method", "category", "metric"]
@@ -29,16 +30,22 @@ def main_table(
     *,
     rng: np.random.Generator,
     reported: pd.DataFrame | None = None,
-    **options: float,
 ) -> pd.DataFrame:
-    """Methods, categories and metrics with their means, in percent, and the papers' figures beside ours.
+    """Methods, categories (see `statistics.cells`) and metrics with their means, in percent, beside the papers'.
 
     Returns:
-        The columns of `statistics.summarize` with `mean`, `low` and `high` in percent and, for each model in
-        `reported`, one column "reported (<model>)", null where the paper states no such figure.
+        benchmark, method, category, metric, the fields of `statistics.Estimate` and, for each model in `reported`, one
+        column "reported (<model>)", null where the paper states no such figure.
     """
-    table = _in_percent(summarize(predictions, metrics, rng=rng, **options), ["mean", "low", "high"])
-    return _with_reported(table, reported, kind="absolute", unit="percent")
+    table = pd.DataFrame(
+        [
+            {"benchmark": benchmark, "method": method, "category": category, "metric": metric}
+            | asdict(mean_interval(rows, metric, rng=rng, by_category=category == AVERAGE))
+            for (benchmark, method), own in cells(predictions, metrics).items()
+            for category, rows, metric in own
+        ]
+    )
+    return _with_reported(in_percent(table, "mean"), reported, kind="absolute", unit="percent")
 
 
 def difference_table(
@@ -48,19 +55,32 @@ def difference_table(
     *,
     rng: np.random.Generator,
     reported: pd.DataFrame | None = None,
-    **options: float,
 ) -> pd.DataFrame:
-    """The columns of `statistics.paired_differences` in points (0 to 100), beside the papers' differences.
+    """Each other method's differences to `baseline` in points (0 to 100), beside the papers' differences.
 
-    `reported` holds differences to the same baseline (see the rows' notes).
+    Returns:
+        As `main_table`, with the column baseline and the fields of `statistics.PairedDifference`.
+
+    Raises:
+        ValueError: the baseline has no rows for a benchmark.
     """
-    table = paired_differences(predictions, baseline, metrics, rng=rng, **options)
-    table = _in_percent(table, ["difference", "low", "high"])
+    found, every = [], cells(predictions, metrics)
+    for (benchmark, method), own in every.items():
+        if method != baseline and (benchmark, baseline) not in every:
+            raise ValueError(f"no predictions of the baseline {baseline!r} on benchmark {benchmark!r}")
+        others = {(cell.category, cell.metric): cell.rows for cell in every[benchmark, baseline]}
+        for category, rows, metric in own if method != baseline else ():
+            other = others.get((category, metric), pd.DataFrame(columns=rows.columns))
+            result = paired_difference(rows, other, metric, rng=rng, by_category=category == AVERAGE)
+            cell = {"benchmark": benchmark, "method": method, "baseline": baseline, "category": category}
+            found.append(cell | {"metric": metric} | asdict(result))
+    table = in_percent(pd.DataFrame(found), "difference")
     return _with_reported(table, reported, kind="difference", unit="points")
 
 
-def _in_percent(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    return table.assign(**{column: 100 * table[column] for column in columns})
+def in_percent(table: pd.DataFrame, value: str) -> pd.DataFrame:
+    """The table with a value and its interval times 100."""
+    return table.assign(**{column: 100 * table[column] for column in (value, "low", "high")})
 
 
 def _with_reported(table: pd.DataFrame, reported: pd.DataFrame | None, *, kind: str, unit: str) -> pd.DataFrame:
@@ -75,11 +95,12 @@ def _with_reported(table: pd.DataFrame, reported: pd.DataFrame | None, *, kind: 
     return table.merge(beside.reset_index(), on=KEYS, how="left")
 
 
-def wide_table(table: pd.DataFrame, metric: str) -> pd.DataFrame:
+def wide_table(table: pd.DataFrame, metric: str, value: str = "mean") -> pd.DataFrame:
     """A `main_table` as papers print it: a row a method, a column a category, "mean [low, high]" in each cell.
 
-    The papers' figures follow their method's row as rows of their own, marked "(reported, <model>)". `n` counts the
-    questions and `missing` the answers left out, over all categories.
+    So is a `difference_table`, if `value` is "difference". The papers' figures follow their method's row as rows of
+    their own, marked "(reported, <model>)", without the model where nobody states it. `n` counts the questions and
+    `missing` the answers left out, over all categories. `p_value` is the last category's.
 
     Raises:
         ValueError: the table has no such metric.
@@ -87,35 +108,41 @@ def wide_table(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     part = table.query("metric == @metric")
     if part.empty:
         raise ValueError(f"no metric {metric!r} in the table; it has {list(table['metric'].unique())}")
-    marked = [column for column in table.columns if column.startswith(REPORTED)]
-    rows = []
-    for benchmark, method in dict.fromkeys(zip(part["benchmark"], part["method"], strict=True)):
-        cells = part.query("benchmark == @benchmark and method == @method").to_dict("records")
-        whole = max(cells, key=lambda cell: cell["n"])
-        texts = {cell["category"]: interval_text(cell["mean"], cell["low"], cell["high"]) for cell in cells}
-        counts = {"n": str(whole["n"]), "missing": str(whole["n_missing"]), "interval": whole["interval"]}
-        rows.append({"benchmark": benchmark, "method": method} | texts | counts)
-        for column in marked:
-            figures = {cell["category"]: f"{cell[column]:.1f}" for cell in cells if pd.notna(cell[column])}
-            if figures:
-                label = f"{method} ({column.replace(' (', ', ')}"
-                rows.append({"benchmark": benchmark, "method": label} | figures)
-    categories = dict.fromkeys(part["category"])
-    return pd.DataFrame(rows, columns=["benchmark", "method", *categories, "n", "missing", "interval"])
+    marked = [str(column) for column in table if str(column).startswith(REPORTED) and any(part[column].notna())]
+    sign, whole = ("", {}) if value == "mean" else ("+", {"p (average)": ("p_value", "last")})
+    counts = {"n": ("n", "max"), "missing": ("n_missing", "max"), "interval": ("interval", "first")}
+    keys = ["benchmark", "method"]
+    shown = part.assign(cell=points(part) if sign else texts(part))
+    ours = wide(shown, keys, "category", "cell", **whole, **counts).astype({"n": str, "missing": str})
+    ours = ours.assign(**{name: ours[name].map("{:.3f}".format) for name in whole})
+    rows = [ours.assign(of=ours["method"])]
+    for column in marked:
+        said = part.dropna(subset=column)
+        said = wide(said.assign(cell=said[column].map(f"{{:{sign}.1f}}".format)), keys, "category", "cell")
+        mark = f" ({column.replace(' (', ', ')}".replace(", model not stated", "")
+        rows.append(said.assign(of=said["method"], method=said["method"] + mark))
+    every = pd.concat(rows, ignore_index=True)
+    order = list(zip(ours["benchmark"], ours["method"], strict=True))
+    place = [order.index(key) for key in zip(every["benchmark"], every["of"], strict=True)]
+    return every.iloc[np.argsort(place, kind="stable")].reindex(columns=ours.columns).reset_index(drop=True)
 
 
-def signed(cell: Mapping[str, Any]) -> str | None:
-    """A difference with its interval as a cell, "+1.0 [-0.5, +2.5]"; None where there is none.
+def points(table: pd.DataFrame) -> list[str | None]:
+    """The differences of a table with their intervals as cells, "+1.0 [-0.5, +2.5]"; None where there is none.
 
     "±0" is a difference that cannot be another with other questions or seeds; one that only happens to be 0 keeps its
     interval: "+0.0 [-1.0, +1.0]".
     """
-    if pd.isna(cell["difference"]):
+    return [_signed(*cell) for cell in zip(table["difference"], table["low"], table["high"], strict=True)]
+
+
+def _signed(value: float, low: float, high: float) -> str | None:
+    if pd.isna(value):
         return None
-    value, low, high = (round(cell[name], 1) + 0.0 for name in ("difference", "low", "high"))  # + 0.0: no -0.0
-    if abs(cell["difference"]) < ZERO and (pd.isna(low) or cell["high"] - cell["low"] < ZERO):
+    if abs(value) < ZERO and (pd.isna(low) or high - low < ZERO):
         return "±0"  # the same answers
-    return interval_text(value, low, high, sign="+")
+    ends = [round(end, 1) + 0.0 for end in (value, low, high)]  # + 0.0: no -0.0
+    return interval_text(ends[0], ends[1], ends[2], sign="+")
 
 
 def render_table(frame: pd.DataFrame, *, title: str, decimals: int = 1) -> HTML:

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.frames import groups, interval_text, rows, where
-from skill_evolution.analysis.names import NAMES
+from skill_evolution.analysis.frames import groups, texts, where, wide
+from skill_evolution.analysis.names import named
 from skill_evolution.analysis.reported import load_reported
 from skill_evolution.analysis.skill_types import final_skills
 from skill_evolution.analysis.tables import difference_table, main_table
@@ -99,12 +99,8 @@ def transfer_means(answers: pd.DataFrame, *, rng: np.random.Generator) -> pd.Dat
     learners = list(dict.fromkeys(answers["learner"]))
     empty, learned = (where(answers, (answers["method"] == EMPTY) == answer) for answer in (True, False))
     shared = main_table(where(empty, empty["learner"] == learners[0]), ["f1"], rng=rng)
-    found = []
-    for learner in learners:
-        own = main_table(where(learned, learned["learner"] == learner), ["f1"], rng=rng)
-        found.append(pd.concat([shared, own], ignore_index=True).assign(learner=learner))
-    table = pd.concat(found, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
-    return table.rename(columns={"benchmark": "target"})
+    own = {name: main_table(where(learned, learned["learner"] == name), ["f1"], rng=rng) for name in learners}
+    return _by_target([pd.concat([shared, table]).assign(learner=name) for name, table in own.items()])
 
 
 def transfer_differences(answers: pd.DataFrame, *, rng: np.random.Generator) -> pd.DataFrame:
@@ -115,19 +111,18 @@ def transfer_differences(answers: pd.DataFrame, *, rng: np.random.Generator) -> 
             pair = where(part, part["method"].isin([method, baseline]))
             table = difference_table(pair, baseline, ["f1"], rng=rng)
             tables.append(table.assign(learner=learner, comparison=f"{method} minus {baseline}"))
+    return _by_target(tables)
+
+
+def _by_target(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     table = pd.concat(tables, ignore_index=True).sort_values("benchmark", kind="stable", ignore_index=True)
     return table.rename(columns={"benchmark": "target"})
 
 
 def means_table(means: pd.DataFrame) -> pd.DataFrame:
     """`transfer_means` to read: a row a target and learner, "mean [low, high]" for each library."""
-    found = []
-    for (target, learner), part in groups(means, "target", "learner"):
-        cells = {r["method"]: interval_text(r["mean"], r["low"], r["high"]) for r in rows(part)}
-        whole = part.iloc[0]
-        counts = {"n": whole["n"], "missing": part["n_missing"].sum(), "interval": whole["interval"]}
-        found.append({"benchmark": f"target: {_name(target)}", "method": _name(learner), **cells, **counts})
-    return pd.DataFrame(found)
+    counts = {"n": ("n", "first"), "missing": ("n_missing", "sum"), "interval": ("interval", "first")}
+    return _headed(wide(means.assign(cell=texts(means)), ["target", "learner"], "method", "cell", **counts))
 
 
 def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
@@ -135,39 +130,20 @@ def differences_table(differences: pd.DataFrame) -> pd.DataFrame:
 
     The paper has one figure a target, but the summary we have doesn't say which target is which: both stand there.
     """
-    figures = load_reported("grse_transfer")
-    beside = {
-        method: " or ".join(f"{v:+.1f}" for v in figures.loc[figures["method"] == method, "value"])
-        for method in ("transferred", "in_domain")
-    }
+    figures = load_reported("grse_transfer").groupby("method")["value"]
+    beside = figures.agg(lambda values: " or ".join(f"{value:+.1f}" for value in values))
     reported = {
         f"{TRANSFERRED} minus {EMPTY}": beside["transferred"],
         f"{IN_DOMAIN} minus {TRANSFERRED}": beside["in_domain"],
     }
-    found = []
-    for row in rows(differences):
-        line = {
-            "benchmark": f"target: {_name(row['target'])}",
-            "method": _name(row["learner"]),
-            "F1 of": row["comparison"],
-            "points": interval_text(row["difference"], row["low"], row["high"], sign="+"),
-            "p_value": row["p_value"],
-            "n": row["n"],
-            "missing": row["n_missing"],
-            "reported": reported.get(row["comparison"]) if row["learner"] == "grse" else None,
-            "interval": row["interval"],
-        }
-        found.append(line)
-    return pd.DataFrame(found)
-
-
-def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the names of targets and learners in place of their ids."""
-    return frame.assign(**{column: [_name(name) for name in frame[column]] for column in ("target", "learner")})
-
-
-def _name(value: str) -> str:
-    return NAMES.get(value, value)
+    view = differences.assign(
+        points=texts(differences, "difference", sign="+"),
+        reported=differences["comparison"].map(reported.get).where(differences["learner"] == "grse"),
+    )
+    view = view.rename(columns={"comparison": "F1 of", "n_missing": "missing"})
+    return _headed(view).loc[
+        :, ["benchmark", "method", "F1 of", "points", "p_value", "n", "missing", "reported", "interval"]
+    ]
 
 
 def recorded_use(answers: pd.DataFrame) -> pd.DataFrame:
@@ -179,11 +155,10 @@ def recorded_use(answers: pd.DataFrame) -> pd.DataFrame:
     known = where(answers, answers["error"].isna() & (answers["method"] != EMPTY))
     found = []
     for (target, learner, method), part in groups(known, "benchmark", "learner", "method"):
-        uses = list(part["used"])
-        for agent in dict.fromkeys(name for used in uses for name in used):
-            share = 100 * sum(bool(used.get(agent)) for used in uses) / len(uses)
-            place = {"target": target, "learner": learner, "method": method, "agent": agent}
-            found.append({**place, "n": len(uses), "share": share})
+        uses = pd.DataFrame(list(part["used"]))
+        place = {"target": target, "learner": learner, "method": method}
+        shares = {agent: 100 * sum(map(bool, used)) / len(part) for agent, used in uses.items()}
+        found += [{**place, "agent": agent, "n": len(part), "share": share} for agent, share in shares.items()]
     return pd.DataFrame(found, columns=["target", "learner", "method", "agent", "n", "share"])
 
 
@@ -194,15 +169,19 @@ def transferred_skills(transferred: Sequence[Transfer], *, root: Path | None = N
     for (source, learner, agent), part in groups(skills, "benchmark", "method", "agent"):
         counts = Counter(skill.name for skill in part["skill"])
         names = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
-        line = {"benchmark": f"learned on {_name(source)}", "method": _name(learner)}
+        line = {"benchmark": f"learned on {named(source)}", "method": named(learner)}
         found.append({**line, "agent": agent.replace("_", " "), "skills (in how many runs)": names})
     return pd.DataFrame(found, columns=["benchmark", "method", "agent", "skills (in how many runs)"])
 
 
 def use_table(use: pd.DataFrame) -> pd.DataFrame:
     """`recorded_use` to read: a row a target and learner, a column a library and agent, in percent."""
-    found = []
-    for (target, learner), part in groups(use, "target", "learner"):
-        shares = {f"{r['method']}, {r['agent'].replace('_', ' ')} [%]": r["share"] for r in rows(part)}
-        found.append({"benchmark": f"target: {_name(target)}", "method": _name(learner), **shares})
-    return pd.DataFrame(found)
+    use = use.assign(head=use["method"] + ", " + use["agent"].str.replace("_", " ") + " [%]")
+    return _headed(wide(use, ["target", "learner"], "head", "share"))
+
+
+def _headed(table: pd.DataFrame) -> pd.DataFrame:
+    """Targets as groups and learners as names of rows."""
+    heads = {"benchmark": "target: " + table["target"].map(named), "method": table["learner"].map(named)}
+    rest = table.drop(columns=["target", "learner", *heads], errors="ignore")
+    return pd.concat([pd.DataFrame(heads, table.index), rest], axis=1)

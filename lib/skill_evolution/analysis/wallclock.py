@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, ratio_by_task, ratio_text, task_names
+from skill_evolution.analysis.runtime import KEYS, PARTS, TRAINING, range_texts, ratio_by_task, ratio_texts, task_names
 from skill_evolution.models.ledger import Ledger, Timing
 from skill_evolution.runs.config import Config
 from skill_evolution.runs.folder import run_columns, run_folder
@@ -151,19 +151,15 @@ def makespan(chains: Sequence[Chain], limit: int) -> float:
     return last
 
 
-def clock_ratios(times: pd.DataFrame, column: str, *, method: str = "grse", baseline: str = "maskills") -> pd.DataFrame:
-    """Wall clock of a method over its baseline's, by task (and limit): sums over the seeds, range over single seeds.
+def clock_ratios(times: pd.DataFrame, column: str) -> pd.DataFrame:
+    """GRSE's wall clock over MASkills', by task (and limit): sums over the seeds, range over single seeds.
 
     Args:
         times: from `measured` or `modelled`.
-        column: what to compare, "covered", "span" or "seconds".
-        method: whose time.
-        baseline: over whose time; where that is 0 the ratio is missing.
+        column: what to compare, "covered", "span" or "seconds"; where MASkills' is 0 the ratio is missing.
     """
-    tables = []
-    for limit, part in times.groupby("limit", sort=False) if "limit" in times else [(None, times)]:
-        tables.append(ratio_by_task(part, column, method=method, baseline=baseline).assign(limit=limit))
-    return pd.concat(tables, ignore_index=True)
+    parts = times.groupby("limit", sort=False) if "limit" in times else [(None, times)]
+    return pd.concat([ratio_by_task(part, column).assign(limit=limit) for limit, part in parts], ignore_index=True)
 
 
 def time_table(times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
@@ -210,17 +206,13 @@ def clock_view(times: pd.DataFrame, model: pd.DataFrame, reported: pd.DataFrame)
         "calls under way": clock_ratios(times, "covered"),
         "modelled": model,
     }
-    view = pd.DataFrame({"method": list(model["task"])})
-    for name, ratios in columns.items():
-        texts = {row["task"]: ratio_text(row) for row in ratios.to_dict("records")}
-        view[name] = [texts.get(task) for task in view["method"]]
-    view = view.dropna(axis="columns", how="all")
+    cells = {name: pd.Series(list(ratio_texts(r)), r["task"]) for name, r in columns.items()}
+    view = pd.DataFrame(cells).reindex(model["task"]).dropna(axis="columns", how="all")
+    ours = view.rename_axis("method").reset_index()
+    said = reported.query("metric == 'wall_clock'")
     comparable = [name for name in ("calls under way", "modelled") if name in view]
-    said = [
-        {"method": f"reported, {row['source']}"} | dict.fromkeys(comparable, f"{row['low']:.1f} to {row['high']:.1f}")
-        for row in reported.query("metric == 'wall_clock'").to_dict("records")
-    ]
-    return pd.concat([view, pd.DataFrame(said)], ignore_index=True)
+    theirs = {"method": "reported, " + said["source"], **dict.fromkeys(comparable, range_texts(said))}
+    return pd.concat([ours, pd.DataFrame(theirs)], ignore_index=True)
 
 
 def with_clock(ratios: pd.DataFrame, times: pd.DataFrame, model: pd.DataFrame) -> pd.DataFrame:
