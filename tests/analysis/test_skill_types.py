@@ -11,7 +11,7 @@ from skill_evolution.analysis import skill_types
 from skill_evolution.models.base import ModelError
 from skill_evolution.models.replies import Rejection
 from skill_evolution.runs.config import load_config
-from skill_evolution.runs.folder import run_folder, run_prompts
+from skill_evolution.runs.folder import run_folder
 from skill_evolution.skills import SkillLibrary, save_library
 from skill_evolution.testbed.reader.directives import DIRECTIVES
 
