@@ -49,7 +49,7 @@ def test_nothing_is_served_for_a_sage_notebook(tmp_path: Path, monkeypatch: pyte
     source = 'profile: str = "demo"\noverrides: dict = {}'
     cells = [new_code_cell(source, metadata={"tags": ["parameters"]})]
     nbformat.write(new_notebook(cells=cells), tmp_path / "07_sage.ipynb")
-    monkeypatch.setattr(notebooks, "_call", lambda *args, **kwargs: (0, ""))
+    monkeypatch.setattr(notebooks, "execute", lambda *job: None)
     monkeypatch.setattr("skill_evolution.models.serve.ensure", lambda model: pytest.fail(f"{model} was started"))
     outcomes = notebooks.run_notebooks(profile=profile, results=tmp_path / "results", folder=tmp_path)
     assert [outcome.error for outcome in outcomes] == [None]
@@ -60,7 +60,7 @@ def test_a_profile_that_only_sage_has_will_do(tmp_path: Path, monkeypatch: pytes
     cells = [new_code_cell(source, metadata={"tags": ["parameters"]})]
     nbformat.write(new_notebook(cells=cells), tmp_path / "07_sage.ipynb")
     (tmp_path / "own.yaml").write_text("grpo:\n  steps: 3\n", encoding="utf-8")
-    monkeypatch.setattr(notebooks, "_call", lambda *args, **kwargs: (0, ""))
+    monkeypatch.setattr(notebooks, "execute", lambda *job: None)
     outcomes = notebooks.run_notebooks(profile=str(tmp_path / "own.yaml"), results=tmp_path, folder=tmp_path)
     assert outcomes[0].output == tmp_path / "own" / "07_sage.ipynb"
 

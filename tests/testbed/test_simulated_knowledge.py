@@ -185,7 +185,7 @@ def test_it_imports_nothing_of_the_method_or_the_benchmarks():
 
 _AUDITED = """
 import asyncio, sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 from skill_evolution.testbed.reader import SimulatedReader, actor, critic, optimizer
 assert not any("benchmarks" in name for name in sys.modules)
 import test_simulated_knowledge as tests
@@ -205,7 +205,7 @@ print(len(model.calls), opened)
 
 
 def test_it_loads_no_benchmark_and_opens_no_file():
-    code = _AUDITED.format(tests=str(Path(__file__).parents[1] / "helpers"))
+    code = _AUDITED.format(folders=[str(Path(__file__).parent), str(Path(__file__).parents[1] / "helpers")])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     calls, opened = done.stdout.split(" ", 1)
