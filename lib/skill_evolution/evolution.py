@@ -6,22 +6,23 @@ Methods differ in their critic and in config fields only; GRSE's ablations and M
 import logging
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
 from skill_evolution.aio import gather
 from skill_evolution.benchmarks.base import SPLITS, Benchmark, Question
+from skill_evolution.cases import case_of
 from skill_evolution.config import Config, SamplingConfig
 from skill_evolution.critic import question_key
 from skill_evolution.feedback import Feedback, collapse
-from skill_evolution.gate import Gate, GateResult
+from skill_evolution.gate import Gate, GateResult, mean_score
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.models.base import ChatModel
-from skill_evolution.operators import HardCase, Workshop
+from skill_evolution.operators import Workshop
 from skill_evolution.replies import Caller
 from skill_evolution.rollouts import Group, Trajectory, run_all, run_group
 from skill_evolution.runs import Run, write_json, write_jsonl
@@ -184,12 +185,17 @@ class Evolution:
         caller: Caller,
     ) -> list[Workshop]:
         """The operators on a copy of every library, agents side by side, in the order and on the schedule of FACTS."""
-        hard = hard_cases(groups, self.config.hard_reward)
-        shops = [Workshop(role, libraries[role.agent], caller, number, self.leaks) for role in self.team.roles]
-        await gather(self._edit_one(shop, aggregated, hard) for shop in shops)
+        shops = [
+            Workshop(
+                role, libraries[role.agent], caller, number, self.leaks, self.config.proposals,
+                partial(self.screened, number, libraries, role.agent),
+            )
+            for role in self.team.roles
+        ]  # fmt: skip
+        await gather(self._edit_one(shop, aggregated, groups) for shop in shops)
         return shops
 
-    async def _edit_one(self, shop: Workshop, aggregated: Aggregate, hard: Sequence[HardCase]) -> None:
+    async def _edit_one(self, shop: Workshop, aggregated: Aggregate, groups: Sequence[Group]) -> None:
         verdicts: list[Verdict] = [v for v in aggregated.verdicts if v.agent == shop.agent]
         patterns = [
             p
@@ -201,7 +207,19 @@ class Evolution:
             await shop.consolidate(verdicts)
         if shop.iteration % self.config.prune_every == 0:
             shop.prune(verdicts, threshold=self.config.prune_threshold)
-        await shop.induce(patterns, hard, cap=self.config.library_cap)
+        questions = patterns[0].questions if patterns else ()
+        cases = [
+            case_of(shop.role, trajectory, self.leaks.common)
+            for trajectory in worst_rollouts(groups, questions, self.config.hard_reward)
+        ]
+        await shop.induce(patterns, [case for case in cases if case], cap=self.config.library_cap)
+
+    async def screened(self, number: int, base: Libraries, agent: str, library: SkillLibrary) -> float:
+        """The mean reward on a few training questions with one agent's library exchanged."""
+        questions = self.benchmark.splits["train"][: self.config.screen_questions]
+        call = self.call("screen", self.config.validation_sampling, number)
+        rows = await run_all(self.team, self.benchmark, questions, {**base, agent: library}, call)
+        return mean_score(rows).mean or 0.0
 
     async def test(self, libraries: Libraries) -> list[Trajectory]:
         """Every test question once with the given libraries."""
@@ -226,17 +244,18 @@ def _with_skills(
     return library
 
 
-def hard_cases(groups: Sequence[Group], threshold: float) -> list[HardCase]:
-    """Questions whose mean reward is at or below the threshold, the worst first; repeated questions count once."""
-    cases, seen = [], set()
+def worst_rollouts(groups: Sequence[Group], first: Collection[str], threshold: float) -> list[Trajectory]:
+    """The worst rollout of each question: of those in `first`, then of the hard ones by their mean reward.
+
+    A question is hard at a mean reward at or below the threshold; repeated questions count once.
+    """
+    found: dict[str, tuple[bool, float, Trajectory]] = {}
     for group in groups:
         mean, key = group.mean_reward, question_key(group.question)
-        if mean is None or mean > threshold or key in seen:
-            continue
-        seen.add(key)
-        best = max(group.finished, key=lambda t: t.reward or 0.0)
-        cases.append(HardCase(group.question.text, best.execution and best.execution.answer, mean))
-    return sorted(cases, key=lambda case: case.reward)
+        if mean is not None and (key in first or mean <= threshold):
+            worst = min(group.finished, key=lambda t: t.reward or 0.0)
+            found.setdefault(key, (key not in first, mean, worst))
+    return [worst for _, _, worst in sorted(found.values(), key=lambda item: item[:2])]
 
 
 async def evolve(run: Run, evolution: Evolution) -> dict[str, Any]:

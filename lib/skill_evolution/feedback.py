@@ -71,7 +71,6 @@ class Feedback:
     credits: tuple[Credit, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     needs: tuple[Need, ...] = ()
-    summaries: tuple[tuple[str, str], ...] = ()
     rejections: tuple[Rejection, ...] = ()
     cuts: int = 0
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from skill_evolution.benchmarks.base import Question
+from skill_evolution.cases import common_words
 
 STRETCH = 8  # words in a row that may not stand in a skill (our choice)
 _WORD = re.compile(r"\w+")
@@ -25,14 +26,26 @@ class LeakCheck:
         self._answers = {" ".join(_words(q.answer.lower())): q.answer for q in questions if len(_words(q.answer)) > 1}
         self._names = {_words(q.answer)[0] for q in questions if _telling(q.answer)}
         self._longest = max((answer.count(" ") + 1 for answer in self._answers), default=0)
-        self._stretches = set(_stretches(_training_texts(questions)))
+        texts = list(_training_texts(questions))
+        self._stretches = set(_stretches(texts))
+        self.common = common_words(texts)
 
     def found(self, text: str, *, before: str = "") -> str | None:
         """What leaks in a text, or None. What stood in `before` already is not this text's leak."""
         earlier = set(self._leaks(before))
         return next((leak for leak in self._leaks(text) if leak not in earlier), None)
 
+    def answer(self, text: str) -> str | None:
+        """The first training answer in a text, or None."""
+        return next(iter(self._answers_in(text)), None)
+
     def _leaks(self, text: str) -> Iterable[str]:
+        yield from self._answers_in(text)
+        for stretch in _stretches([text]):
+            if stretch in self._stretches:
+                yield f"holds {STRETCH} words in a row of training text: {stretch!r}"
+
+    def _answers_in(self, text: str) -> Iterable[str]:
         words = _words(text)
         lowered = [word.lower() for word in words]
         for length in range(2, self._longest + 1):
@@ -43,9 +56,6 @@ class LeakCheck:
         for word in words:
             if word in self._names:
                 yield f"holds the training answer {word!r}"
-        for stretch in _stretches([text]):
-            if stretch in self._stretches:
-                yield f"holds {STRETCH} words in a row of training text: {stretch!r}"
 
 
 _COUNTS = frozenset(
@@ -63,7 +73,7 @@ def _telling(answer: str) -> bool:
 def _training_texts(questions: Sequence[Question]) -> Iterable[str]:
     for question in questions:
         yield question.text
-        yield question.context
+        yield from question.context.splitlines()
     for document in dict.fromkeys(question.document for question in questions):  # a conversation has many questions
         yield from document
 

@@ -5,21 +5,25 @@ An edit that can't be applied, leaks training text or is not a well-formed skill
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from skill_evolution.aggregation import Pattern, Verdict
+from skill_evolution.aio import gather
+from skill_evolution.cases import Case
 from skill_evolution.feedback import Rejection
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply
+from skill_evolution.reply_schemas import Names
 from skill_evolution.skills import Edit, EditError, EditRecord, Skill, SkillLibrary, apply_edits, slug
 from skill_evolution.teams import Role
 
-HARD_CASES = 6  # shown to an induction call (FACTS A "MASkills")
+CASES = 6  # shown to an induction call (as MASkills' hard cases)
+EXAMPLES = 3  # of these that a skill may show
 PATTERNS = 5  # shown to an induction call (as MASkills' residuals)
 BODY = 4000  # characters a body may have once a model wrote or refined it (our choice)
 
@@ -45,13 +49,17 @@ class SkillReply(Reply):
     body: Annotated[str, Field(min_length=1, max_length=BODY)]
 
 
-@dataclass(frozen=True)
-class HardCase:
-    """A training question that went badly: its text, the team's answer in the best rollout, and the mean reward."""
+class InducedReply(Reply):
+    """A new skill and the numbers of the cases that it shows as examples. What the cases have in common comes first."""
 
-    question: str
-    answer: str | None
-    reward: float
+    common: Annotated[str, Field(max_length=400)]
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    body: Annotated[str, Field(min_length=1, max_length=BODY)]
+    examples: Annotated[list[Annotated[int, Field(strict=True)]], Field(max_length=EXAMPLES)]
+
+
+Screen = Callable[[SkillLibrary], Awaitable[float]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,8 @@ class Change:
 class Workshop:
     """One agent's library while the operators of an iteration work on it.
 
-    `changes` and `rejections` tell what was done and what was refused.
+    `changes` and `rejections` tell what was done and what was refused. Of several `proposals` for a new skill the one
+    goes on whose library scores best on the `screen`: a weak proposer helped by selection (ours; 1 is off).
     """
 
     role: Role
@@ -76,6 +85,8 @@ class Workshop:
     caller: Caller
     iteration: int
     leaks: LeakCheck
+    proposals: int = 1
+    screen: Screen | None = None
     changes: list[Change] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
 
@@ -150,31 +161,52 @@ class Workshop:
         """Skills consolidated in this iteration: one that took over a name is not what the name's verdict is about."""
         return {change.skill for change in self.changes if change.operator == "consolidate"}
 
-    async def induce(self, patterns: Sequence[Pattern], hard_cases: Sequence[HardCase], *, cap: int) -> None:
+    async def induce(self, patterns: Sequence[Pattern], cases: Sequence[Case], *, cap: int) -> None:
         """At most one new skill, from the pattern with the most support, while there is room below the cap."""
         if not patterns:
             return
         if len(self.library) >= cap:
             return self._reject("induce", Rejection("library_full", patterns[0].capability))
+        cases = [case for case in cases if not self.leaks.answer(case.example())][:CASES]
         user = _json(
             patterns=[_pattern(pattern) for pattern in patterns[:PATTERNS]],
-            hard_cases=[asdict(case) for case in hard_cases[:HARD_CASES]],
+            cases=[{"case": number, **asdict(case)} for number, case in enumerate(cases, 1)],
         )
-        reply = await self._ask("induce", SkillReply, user, "new")
-        skill = reply if isinstance(reply, Rejection) else self._written(reply, "induced", ())
-        if isinstance(skill, Rejection):
-            return self._reject("induce", skill)
-        self._add("induce", skill, patterns[0].questions, before="")
+        drafts = await gather(self._draft(user, cases, number) for number in range(self.proposals))
+        skills = {skill.body: skill for skill in drafts if isinstance(skill, Skill)}
+        for draft in drafts:
+            if isinstance(draft, Rejection):
+                self._reject("induce", draft)
+        if skills:
+            self._add("induce", await self._best(list(skills.values())), patterns[0].questions, before="")
 
-    async def _ask(self, operator: str, schema: Any, user: str, name: str) -> Any:
+    async def _draft(self, user: str, cases: Sequence[Case], number: int) -> Skill | Rejection:
+        names = {"examples": range(1, len(cases) + 1)}
+        reply = await self._ask("induce", InducedReply, user, f"new/{number}", names)
+        if isinstance(reply, Rejection):
+            return reply
+        skill = self._written(reply, "induced", ())
+        shown = [cases[n - 1].example() for n in dict.fromkeys(reply.examples) if 1 <= n <= len(cases)]
+        if isinstance(skill, Rejection) or not shown:
+            return skill
+        # Names and answers are letters here; what the model wrote was checked by itself.
+        return replace(skill, body="\n\n".join([skill.body, *(f"Example.\n{text}" for text in shown)]))
+
+    async def _best(self, skills: Sequence[Skill]) -> Skill:
+        if len(skills) == 1 or self.screen is None:
+            return skills[0]
+        scores = await gather(self.screen(self.library.with_skill(skill)) for skill in skills)
+        return skills[scores.index(max(scores))]
+
+    async def _ask(self, operator: str, schema: Any, user: str, name: str, names: Names | None = None) -> Any:
         library = [_shown(skill) for skill in self.library]
         system = render(f"optimizer/{operator}.md.j2", role=self.role, library=_json(skills=library))
         return await self.caller.ask_whole(
             system=system, user=user, schema=schema, purpose=f"optimizer/{operator}",
-            name=f"{self.agent}/{operator}/{name}",
+            name=f"{self.agent}/{operator}/{name}", names=names,
         )  # fmt: skip
 
-    def _written(self, reply: SkillReply, provenance: Any, replaced: Sequence[str]) -> Skill | Rejection:
+    def _written(self, reply: SkillReply | InducedReply, provenance: Any, replaced: Sequence[str]) -> Skill | Rejection:
         """A skill from a model's reply: its name made valid and free, its text checked."""
         taken = [skill.name for skill in self.library if skill.name not in replaced]
         digest = hashlib.sha256(f"{self.agent}/{self.iteration}/{reply.name}/{reply.body}".encode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from skill_evolution.cases import facts, gold_lines
 from skill_evolution.rollouts import Group
 from skill_evolution.skills import SkillLibrary
 from skill_evolution.teams import Libraries, Step, Team
@@ -53,7 +54,7 @@ def _team_payload(team: Team, libraries: tuple[SkillLibrary, ...]) -> str:
 
 
 def group_payload(
-    group: Group, *, room: int, relative: bool = True, show_category: bool = False, context: bool = True
+    group: Group, *, room: int, relative: bool = True, show_category: bool = False
 ) -> Payload:
     """One question and its finished rollouts, as JSON.
 
@@ -62,7 +63,6 @@ def group_payload(
         room: tokens there are for this message.
         relative: show advantages (a critic of single trajectories has none).
         show_category: show the question's category (the label-conditioned ablation).
-        context: show the passages that an agent saw.
 
     Raises:
         PayloadTooLongError: it can't be made to fit.
@@ -71,7 +71,7 @@ def group_payload(
     for limit in (None, *_LIMITS):
         cuts: list[int] = []
         text = json.dumps(
-            _document(group, limit, cuts, relative=relative, show_category=show_category, context=context),
+            _document(group, limit, cuts, relative=relative, show_category=show_category),
             ensure_ascii=False,
             indent=1,
         )
@@ -81,14 +81,13 @@ def group_payload(
 
 
 def _document(
-    group: Group, limit: int | None, cuts: list[int], *, relative: bool, show_category: bool, context: bool
+    group: Group, limit: int | None, cuts: list[int], *, relative: bool, show_category: bool
 ) -> dict[str, Any]:
     question = group.question
     document: dict[str, Any] = {"question": question.text, "gold_answer": question.answer}
     if show_category:
         document["category"] = question.category
-    if context and question.context:
-        document["context"] = _cut(question.context, limit, cuts)
+    document["gold_evidence"] = [_cut(line, limit, cuts) for line in gold_lines(question)]
     shared = _repeated([s for t in group.finished if t.execution for s in t.execution.steps])
     if shared:
         document["texts"] = {key: _cut(text, limit, cuts) for text, key in shared.items()}
@@ -114,6 +113,7 @@ def _rollout(
     rollout: dict[str, Any] = {"rollout": index + 1, "reward": round(trajectory.reward, 3)}
     if relative:
         rollout["advantage"] = round(advantage, 3)
+    rollout["facts"] = facts(trajectory)
     rollout["steps"] = [_step(step, limit, cuts, shared) for step in trajectory.execution.steps]
     rollout["skills_used"] = {agent: list(names) for agent, names in trajectory.execution.used.items()}
     rollout["final_answer"] = trajectory.execution.answer

@@ -37,15 +37,15 @@ class Residual(Reply):
 
     agent: Name
     summary: Text
-    needs_new_skill: bool = False
-    missing_capability: Capability | None = None
+    needs_new_skill: bool
+    missing_capability: Capability | None
 
 
 class TrajectoryReply(Reply):
     """The critic's reply about one trajectory."""
 
-    credits: Annotated[list[TrajectoryCredit], Field(max_length=16)] = []
-    residuals: Annotated[list[Residual], Field(max_length=8)] = []
+    residuals: Annotated[list[Residual], Field(min_length=1, max_length=8)]
+    credits: Annotated[list[TrajectoryCredit], Field(max_length=16)]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ def _read(reply: dict[str, Any], checker: Checker, key: str, category: str, cuts
             for i in credits
         ),
         needs=tuple(needs),
-        summaries=tuple((i.agent, i.summary) for i in residuals),
         rejections=tuple(rejections),
         cuts=cuts,
     )

@@ -31,7 +31,7 @@ from filelock import FileLock
 
 from skill_evolution import paths
 from skill_evolution.config import Config, ConfigError, ModelConfig, ServeConfig, load_config
-from skill_evolution.models import guard, smollm2
+from skill_evolution.models import guard, qwen, smollm2
 from skill_evolution.models.vllm_environment import ServeError, has_gpu, vllm_python
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ CPU_ARGUMENTS = (
 )
 TAIL = 40
 """Lines of the log that an error shows."""
+EMBEDDED = {qwen.NAME: qwen.qwen_folder, smollm2.NAME: smollm2.smollm2_folder}
+"""Models that are made from packages of the index: `weights` of a config -> what makes their folder."""
 _LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy has no business with this machine
 
 
@@ -148,8 +150,8 @@ def start(model: ModelConfig, *, timeout: float = START_TIMEOUT) -> Server:
     assert model.serve is not None
     python = vllm_python()
     weights = model.serve.weights or model.model
-    if weights == smollm2.NAME:
-        weights = str(smollm2.smollm2_folder(python))
+    if weights in EMBEDDED:
+        weights = str(EMBEDDED[weights](python))
     log = paths.CACHE / "logs" / f"vllm-{urlsplit(model.base_url).port}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     logger.info("starting vLLM with %s at %s (log: %s) ...", model.model, model.base_url, log)
@@ -201,8 +203,8 @@ def environment(python: Path) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     defaults = {"VLLM_NO_USAGE_STATS": "1"}
     if not has_gpu():
-        # All cores, threads that don't spin while idle, Intel's OpenMP, and 2 GiB for keys and values.
-        defaults |= {"VLLM_CPU_NUM_OF_RESERVED_CPU": "0", "KMP_BLOCKTIME": "1", "VLLM_CPU_KVCACHE_SPACE": "2"}
+        # All cores, threads that don't spin while idle, Intel's OpenMP, and 4 GiB for keys and values.
+        defaults |= {"VLLM_CPU_NUM_OF_RESERVED_CPU": "0", "KMP_BLOCKTIME": "1", "VLLM_CPU_KVCACHE_SPACE": "4"}
         openmp = python.parent.parent / "lib" / "libiomp5.so"
         defaults |= {"LD_PRELOAD": str(openmp)} if openmp.exists() else {}
     return {**defaults, **ours}

@@ -47,12 +47,11 @@ def compare_rollouts(system: str, user: str, chance: Chance) -> str:
     known = {(c["agent"], c["skill"]): c["credit"] for c in credits}
     return _reply(
         credits,
-        feedback=[{"agent": f.agent, "summary": _summary(f)} for f in failures],
-        induction=[_induction(f) for f in failures if not covered(f.capability, team.skills(f.agent))],
         diagnoses=[
-            _diagnosis(f, team.skills(f.agent), known)
+            diagnosis
             for f in failures
             if f.quote  # without a quotation nothing is proved
+            for diagnosis in _diagnoses(f, team.skills(f.agent), known)
         ],
     )
 
@@ -130,25 +129,16 @@ def _cited(failure: Failure) -> dict[str, Any]:
     return {"rollout": failure.rollout.number, "step": failure.step}
 
 
-def _induction(failure: Failure) -> dict[str, Any]:
-    return {
-        "agent": failure.agent,
-        "failure_type": failure.failure_type,
-        "missing_capability": failure.capability,
-        "citations": [_cited(failure)],
-    }
-
-
 def _plain(failure: Failure, skills: Sequence[SkillText]) -> dict[str, Any]:
     """Feedback where no diagnoses are asked for."""
     missing = None if covered(failure.capability, skills) else failure.capability
     return {"agent": failure.agent, "summary": failure.capability, "missing_capability": missing}
 
 
-def _diagnosis(
+def _diagnoses(
     failure: Failure, skills: Sequence[SkillText], credits: Mapping[tuple[str, str], float]
-) -> dict[str, Any]:
-    """A diagnosis; `skills` are the agent's, `credits` what the comparison says by agent and skill.
+) -> list[dict[str, Any]]:
+    """What to change and what to write; `skills` are the agent's, `credits` what the comparison says of them.
 
     Of the skills in use one that asks for the contrary of what was missing can be repaired, unless the comparison
     speaks for it; else the one that the comparison speaks against most is to go.
@@ -157,12 +147,13 @@ def _diagnosis(
     credit = {name: credits.get((failure.agent, name), 0.0) for name in used}
     contrary = [name for name in used if opposed(failure.capability, used[name].body) and credit[name] <= 0]
     worst = min(used, key=lambda name: credit[name], default=None)
-    skill, action = None, "none" if covered(failure.capability, skills) else "induce"
+    uncovered = not covered(failure.capability, skills)
+    skill, action = None, "induce" if uncovered else "none"
     if contrary:
         skill, action = contrary[0], "refine"
     elif worst and credit[worst] < 0:
         skill, action = worst, "prune"
-    return {
+    found = {
         "failure_type": failure.failure_type,
         "agent": failure.agent,
         "skill": skill,
@@ -171,6 +162,7 @@ def _diagnosis(
         "suggestion": failure.capability,
         "redundant_with": [],
     }
+    return [found, {**found, "skill": None, "action": "induce"}] if uncovered and action != "induce" else [found]
 
 
 def assess_trajectory(system: str, user: str, chance: Chance) -> str:

@@ -79,7 +79,7 @@ class _RolloutText(_Document):
 class _CaseText(_Document):
     question: str
     gold_answer: str
-    context: str = ""
+    gold_evidence: list[str] = []
     texts: dict[str, str] = {}
     rollouts: Annotated[list[_RolloutText], Field(min_length=1)]
 
@@ -177,7 +177,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Case:
-    """One question with its rollouts; `context` are the passages that an agent saw, "" where there are none."""
+    """One question with its rollouts; `context` are the lines of the gold evidence."""
 
     question: str
     gold: str
@@ -223,7 +223,7 @@ def read_case(user: str) -> Case:
         Rollout(r.rollout, r.reward, tuple(_step(s, case.texts) for s in r.steps), r.skills_used, r.final_answer)
         for r in case.rollouts
     )
-    return Case(case.question, case.gold_answer, case.context, tuple(rollouts))
+    return Case(case.question, case.gold_answer, "\n".join(case.gold_evidence), tuple(rollouts))
 
 
 def _step(step: _StepText, texts: Mapping[str, str]) -> Step:

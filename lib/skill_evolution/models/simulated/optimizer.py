@@ -165,7 +165,8 @@ def _written(name: str, pattern: PatternText, body: str) -> str:
     """A skill's reply. The description tells where it came from and asks for nothing."""
     kind = pattern.failure_type.replace("_", " ")
     description = f"For questions like those that went wrong before ({kind})."
-    return json.dumps({"name": name, "description": description, "body": body}, ensure_ascii=False)
+    reply = {"name": name, "description": description, "common": kind, "body": body, "examples": []}
+    return json.dumps(reply, ensure_ascii=False)
 
 
 TASKS: dict[str, Any] = {

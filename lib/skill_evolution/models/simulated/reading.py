@@ -12,7 +12,7 @@ AnswerKind = Literal["likely", "choice", "yes_no", "when", "year", "number", "li
 
 _SKILL = re.compile(r'<skill name="([^"\n]*)">\s*\n(.*?)\n?\s*</skill>', re.DOTALL)
 _FORM = re.compile(r"^# Form of your reply[^\n]*\n", re.MULTILINE)
-_HANDOVER_LIMIT = re.compile(r"at most (\d+)\s*</handover>")
+_HANDOVER_LIMIT = re.compile(r"at most (\d+) lines between")
 _QUESTION = re.compile(r"^# Question[^\n]*\n(.*?)(?=^# Handed over by |\Z)", re.MULTILINE | re.DOTALL)
 _HANDED = re.compile(r"^# Handed over by [^\n]*\n(.*?)(?=^# Handed over by |\Z)", re.MULTILINE | re.DOTALL)
 _PASSAGES = re.compile(r"\A\s*# Passages[^\n]*\n(.*?)(?=^# Question)", re.MULTILINE | re.DOTALL)
