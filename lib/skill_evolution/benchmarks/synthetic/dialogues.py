@@ -16,7 +16,7 @@ MULTI_HOP, TEMPORAL, OPEN_DOMAIN, SINGLE_HOP, ADVERSARIAL = 1, 2, 3, 4, 5
 
 @dataclass
 class Exchange:
-    """Neighbouring turns as (speaker, text); the first `gold` of them tell a fact (it, or a question and its answer)."""
+    """Neighbouring turns as (speaker, text); the first `gold` tell a fact (it, or a question and its answer)."""
 
     turns: list[tuple[str, str]]
     gold: int = 1
