@@ -41,7 +41,7 @@ DIRECT = (
          "What is {S} learning at the weekend workshop?"),
     Fact("gift", "birthday", "My grandmother surprised me on my birthday with a {x}.",
          "What did {S} receive from {P} grandmother for {P} birthday?"),
-    Fact("reason", "flat", "In the end we left the old flat because of {x}.", "Why did {S} leave the old flat?"),
+    Fact("reason", "flat", "In the end we left our flat because of {x}.", "Why did {S} leave the flat?"),
     Fact("role", "village theatre", "The people at the village theatre have asked me to be their {x}, and I said yes.",
          "What is {S}'s position at the village theatre?"),
     Fact("flower", "wedding", "At the wedding, the tent was decorated with {x} from end to end.",
@@ -65,12 +65,12 @@ DIRECT = (
 LATER_WORD = (
     Fact("dish", "inn", "On Fridays I help out at the inn, where I cook {x}.",
          "Which speciality does {S} regularly cook at the inn?"),
-    Fact("role", "zoo", "The zoo has made me its {x}, can you believe it?",
+    Fact("role", "zoo", "The zoo has made me its {x}, and I still can't believe it.",
          "Which responsibility was {S} entrusted with at the zoo?"),
-    Fact("gift", "pier", "On the pier lay a {x} that nobody ever claimed.",
-         "Which abandoned object did {S} discover on the pier?"),
-    Fact("animal", "barn", "In our old barn there lives a {x} now.",
-         "What unexpected inhabitant has moved into the barn of {S}?"),
+    Fact("gift", "pier", "On the pier I picked up a {x} that belonged to nobody.",
+         "Which ownerless object did {S} discover on the pier?"),
+    Fact("animal", "barn", "Our barn has a {x} in it now, and it seems to like it there.",
+         "What unexpected inhabitant does {S}'s barn have?"),
 )  # fmt: skip
 
 # The question's keywords stand in the turn before the answer.
