@@ -16,11 +16,11 @@ MULTI_HOP, TEMPORAL, OPEN_DOMAIN, SINGLE_HOP, ADVERSARIAL = 1, 2, 3, 4, 5
 
 @dataclass
 class Exchange:
-    """Neighbouring turns as (speaker, text); `key` is the position of the turn that holds the fact."""
+    """Neighbouring turns as (speaker, text); the first `gold` tell a fact (it, or a question and its answer)."""
 
     turns: list[tuple[str, str]]
-    key: int = 0
-    dia_id: str = ""
+    gold: int = 1
+    dia_ids: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -71,99 +71,108 @@ class Draft:
         """A turn with a fact and the other speaker's remark on it."""
         return Exchange([(speaker, text), (other, self.rng.choice(smalltalk.REPLIES).format(s=speaker))])
 
-    def echo(self, question: str, text: str, session: int) -> None:
-        """Often lets either speaker mention a keyword of a fact again, mostly in a later session, without the fact."""
-        shared = set(re.findall(r"[a-z]{5,}", question)) & set(re.findall(r"[a-z]{5,}", text))
+    def echo(self, topic: str, session: int) -> None:
+        """Often lets either speaker mention the topic of a fact again, mostly in a later session, without the fact."""
         later = self.rng.random() < 0.7
         low, high = (session + 1, SESSIONS) if later else (0, session)
-        if not shared or low >= high or self.rng.random() < 0.35:
+        if not topic or low >= high or self.rng.random() < 0.35:
             return
-        keyword = max(sorted(shared), key=len)
         speaker, other = self.rng.sample(self.speakers, 2)
-        self.place(self.told(speaker, other, self.rng.choice(smalltalk.ECHOES).format(k=keyword)), low, high)
+        self.place(self.told(speaker, other, self.rng.choice(smalltalk.ECHOES).format(k=topic)), low, high)
 
     def ask(self, question: str, answer: str, category: int, rests_on: list[Exchange]) -> None:
         """Adds a question."""
         self.asked.append(Asked(question, answer, category, rests_on))
 
 
+def about(question: str, speaker: str) -> str:
+    """A question about a speaker, with the fitting pronoun."""
+    return question.format(S=speaker, P="her" if any(speaker == she for she, _ in SPEAKERS) else "his")
+
+
 def _single_hop(draft: Draft) -> None:
-    """Ten facts about the subject, of one turn each.
+    """Ten facts about the subject.
 
     Found by a keyword (one of them only by the question's shorter words), by stem, or not by a search for words; three
     in the reply to the turn that holds the keyword.
     """
     rng = draft.rng
     remote = 1 + (rng.random() < 0.5)
-    told = rng.sample(talk.DIRECT, 3) + rng.sample(talk.LATER_WORD, 1)
-    for pool, turn, question in told + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote):
+    told = rng.sample(talk.DIRECT, 3) + rng.sample(talk.LATER_WORD, 1) + rng.sample(talk.ADJACENT, 3)
+    for fact in told + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote):
         speaker, other = draft.pair()
-        value, asked = draft.fill(pool), question.format(S=speaker)
-        exchange = draft.told(speaker, other, turn.format(x=value))
-        draft.echo(asked, turn, draft.place(exchange))
-        draft.ask(asked, value, SINGLE_HOP, [exchange])
-    for pool, opening, turn, question in rng.sample(talk.ADJACENT, 3):
-        speaker, other = draft.pair()
-        value, asked = draft.fill(pool), question.format(S=speaker)
-        exchange = Exchange([(other, opening), (speaker, turn.format(x=value))], key=1)
-        draft.echo(asked, opening, draft.place(exchange))
-        draft.ask(asked, value, SINGLE_HOP, [exchange])
+        value = draft.fill(fact.pool)
+        exchange = draft.told(speaker, other, fact.turn.format(x=value))
+        if fact.opening:
+            exchange = Exchange([(other, fact.opening), exchange.turns[0]], gold=2)
+        draft.echo(fact.topic, draft.place(exchange))
+        draft.ask(about(fact.question, speaker), value, SINGLE_HOP, [exchange])
 
 
 def _temporal(draft: Draft) -> None:
     """Ten times about the subject.
 
-    Three relative, three stated, two told by another event, two plans told in reply to a question.
+    Three stated, three relative, two told by another event that has its own date, two plans told in reply to a
+    question.
     """
     rng = draft.rng
-    for number, (past, base) in enumerate(rng.sample(talk.EVENTS, 8)):
+    anchors = rng.sample(talk.ANCHORS, 2)
+    for number, (past, base, topic) in enumerate(rng.sample(talk.EVENTS, 8)):
         speaker, other = draft.pair()
-        exchange = draft.told(speaker, other, "")
-        session = draft.place(exchange)
-        day = draft.days[session]
-        if number >= 6:
-            when = timeline.When(f"the day after {other} got the new glasses", timeline.stated(rng, day).gold)
+        exchange, rests_on = draft.told(speaker, other, ""), []
+        if number < 6:
+            session = draft.place(exchange)
+            when = (timeline.stated if number < 3 else timeline.past)(rng, draft.days[session])
         else:
-            when = (timeline.stated if number < 3 else timeline.past)(rng, day)
-        exchange.turns[0] = (speaker, f"{rng.choice(('I', 'Guess what, I', 'At last I'))} {past} {when.said}.")
-        asked = f"When did {speaker} {base}?"
-        draft.echo(asked, past, session)
-        draft.ask(asked, when.gold, TEMPORAL, [exchange])
-    for _, base in rng.sample(talk.PLANS, 2):
+            anchor = anchors[number - 6]
+            earlier = draft.told(speaker, other, "")
+            day = timeline.exact(rng, draft.days[draft.place(earlier, 0, SESSIONS // 2)])
+            earlier.turns[0] = (speaker, f"I {anchor} {day.said}.")
+            session = draft.place(exchange, SESSIONS // 2)
+            words, shift = rng.choice(talk.AFTER)
+            when = timeline.When(f"{words} I {anchor}", timeline.moved(day.gold, shift))
+            rests_on = [earlier]
+        lead, tail = rng.choice(smalltalk.LEADS), rng.choice(smalltalk.TAILS)
+        exchange.turns[0] = (speaker, f"{lead} {past} {when.said}.{tail}")
+        draft.echo(topic, session)
+        draft.ask(about(f"When did {{S}} {base}?", speaker), when.gold, TEMPORAL, [*rests_on, exchange])
+    for plan in rng.sample(talk.PLANS, 2):
         speaker, other = draft.pair()
-        exchange = Exchange([], key=1)
+        exchange = Exchange([], gold=2)
         when = timeline.coming(rng, draft.days[draft.place(exchange)])
         exchange.turns += [
-            (other, f"Is it settled when you will {base}?"),
-            (speaker, f"If nothing comes between, {when.said}."),
+            (other, f"Do you know yet when you will {plan}?"),
+            (speaker, f"Yes, {when.said}, if nothing gets in the way."),
         ]
-        draft.ask(f"When is {speaker} going to {base}?", when.gold, TEMPORAL, [exchange])
+        draft.ask(f"When is {speaker} going to {plan}?", when.gold, TEMPORAL, [exchange])
 
 
 def _multi_hop(draft: Draft) -> None:
     """Ten lists about the subject: two told in one turn, five over several sessions, three of things from places."""
     rng = draft.rng
-    for number, (pool, question, turns) in enumerate(rng.sample(talk.LISTS, 7)):
+    for number, items in enumerate(rng.sample(talk.LISTS, 7)):
         speaker, other = draft.pair()
-        turns = turns[:2] if number < 2 else turns
-        told = rng.sample(turns, 1 if number < 2 else rng.choice((2, 3)))
-        values = [draft.fill(pool) for _ in range(max(2, len(told)))]
-        if number > 1 and rng.random() < 0.5:
-            told[-1] = "And lately {x} came along, to my own surprise."
-        shown = [" and ".join(values)] if number < 2 else values
-        exchanges = [draft.told(speaker, other, turn.format(x=value)) for turn, value in zip(told, shown, strict=True)]
+        if number < 2:
+            values = [draft.fill(items.pool), draft.fill(items.pool)]
+            told = [items.both.format(x=values[0], y=values[1])]
+        else:
+            turns = rng.sample((*items.turns, items.plain), 3) if rng.random() < 0.5 else rng.sample(items.turns, 2)
+            if len(turns) == 2 and rng.random() < 0.3:
+                turns[-1] = items.plain
+            values = [draft.fill(items.pool) for _ in turns]
+            told = [turn.format(x=value) for turn, value in zip(turns, values, strict=True)]
+        exchanges = [draft.told(speaker, other, text) for text in told]
         _spread(draft, exchanges)
-        draft.ask(question.format(S=speaker), ", ".join(values), MULTI_HOP, exchanges)
-    places = rng.sample(talk.SOURCES, len(talk.SOURCES))
-    for size in (3, 3, 3):
+        draft.ask(about(items.question, speaker), ", ".join(values), MULTI_HOP, exchanges)
+    places = rng.sample(talk.SOURCES, 9)
+    for first in (0, 3, 6):
         speaker, other = draft.pair()
-        chosen = [places.pop() for _ in range(size)]
+        chosen = places[first : first + 3]
         values = [draft.fill("gift") for _ in chosen]
         exchanges = [draft.told(speaker, other, turn.format(x=v)) for (_, turn), v in zip(chosen, values, strict=True)]
         _spread(draft, exchanges)
-        names = [f"the {name}" for name, _ in chosen]
-        asked = f"What did {speaker} bring home from {', '.join(names[:-1])} and {names[-1]}?"
-        draft.ask(asked, ", ".join(values), MULTI_HOP, exchanges)
+        a, b, c = (f"the {name}" for name, _ in chosen)
+        draft.ask(f"What did {speaker} bring home from {a}, {b} and {c}?", ", ".join(values), MULTI_HOP, exchanges)
 
 
 def _spread(draft: Draft, exchanges: list[Exchange]) -> None:
@@ -180,11 +189,11 @@ def _open_domain(draft: Draft) -> None:
     """
     rng = draft.rng
     riddles = 1 + (rng.random() < 0.5)
-    for question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
+    for topic, question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
         speaker, other = draft.pair()
         yes = rng.random() < 0.5
         exchange = draft.told(speaker, other, good if yes else bad)
-        draft.echo(question, exchange.turns[0][1], draft.place(exchange))
+        draft.echo(topic, draft.place(exchange))
         draft.ask(question.format(S=speaker), "Likely yes" if yes else "Likely no", OPEN_DOMAIN, [exchange])
     for question, options, turn in rng.sample(talk.PREFERENCES, 4):
         speaker, other = draft.pair()
@@ -223,8 +232,8 @@ def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> lis
         for position, (speaker, text) in enumerate(exchange.turns):
             dia_id = f"D{number + 1}:{len(turns) + 1}"
             turns.append({"speaker": speaker, "dia_id": dia_id, "text": text})
-            if position == exchange.key:
-                exchange.dia_id = dia_id
+            if position < exchange.gold:
+                exchange.dia_ids.append(dia_id)
         if rng.random() < 0.12:
             _add_photo(draft, turns[-1])
     return turns
@@ -261,19 +270,20 @@ def _conversation(rng: random.Random, number: int, speakers: tuple[str, str]) ->
 
 
 def _record(asked: Asked) -> dict[str, Any]:
-    evidence = [exchange.dia_id for exchange in asked.rests_on]
+    evidence = [dia_id for exchange in asked.rests_on for dia_id in exchange.dia_ids]
     return {"question": asked.question, "answer": asked.answer, "evidence": evidence, "category": asked.category}
 
 
 def _adversarial(draft: Draft) -> list[dict[str, Any]]:
     """Two single-hop questions asked about the wrong speaker, of whom nothing of the kind is told."""
-    swap = dict(zip(draft.speakers, reversed(draft.speakers), strict=True))
+    first, second = draft.speakers
+    swap = {first: second, second: first, "her": "his", "his": "her"}
     told = {asked.question for asked in draft.asked}
     wrongs = [
         (asked, wrong)
         for asked in draft.asked
         if asked.category == SINGLE_HOP
-        and (wrong := re.sub("|".join(draft.speakers), lambda match: swap[match.group()], asked.question)) not in told
+        and (wrong := re.sub(r"\w+", lambda match: swap.get(match[0], match[0]), asked.question)) not in told
     ]
     records = []
     for asked, wrong in draft.rng.sample(wrongs, 2):

@@ -2,10 +2,11 @@
 
 import hashlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from skill_evolution.benchmarks.synthetic.pools import OCCUPATIONS, Names
+from skill_evolution.benchmarks.synthetic.pools import WOMEN, Names
 
 COUNT = 200
 Passage = tuple[str, list[str]]
@@ -22,261 +23,368 @@ class Drafted:
     kind: str
 
 
-# What was made, how a sentence says who made it, and what the maker is called in a question.
-_MAKINGS = (
-    ("Observatory", "was founded by {y}", "founder"),
-    ("Orchestra", "is conducted by {y}", "conductor"),
-    ("Viaduct", "was designed by {y}", "designer"),
-    ("Botanic Garden", "was planned by {y}", "planner"),
-    ("Almanac", "is edited by {y}", "editor"),
-    ("Lighthouse", "was built by {y}", "builder"),
-    ("Film Festival", "is directed by {y}", "director"),
-    ("Ballet", "was choreographed by {y}", "choreographer"),
-    ("Museum", "was established by {y}", "establisher"),
-    ("Opera House", "is managed by {y}", "manager"),
-    ("Expedition", "was led by {y}", "leader"),
-    ("Dictionary", "was compiled by {y}", "compiler"),
+@dataclass(frozen=True)
+class Thing:
+    """A kind of thing: who made it (`{y}`), the maker's role, verb and trade, and where it is (`{y}` again)."""
+
+    noun: str
+    made: str
+    role: str
+    did: str
+    trade: str
+    seat: str
+
+
+_THINGS = (
+    Thing("Observatory", "was founded by {y}", "founder", "founded", "astronomer", "stands"),
+    Thing("Orchestra", "was for many years conducted by {y}", "conductor", "conducted", "violinist", "is based"),
+    Thing("Viaduct", "was designed by {y}", "designer", "designed", "civil engineer", "starts"),
+    Thing("Botanic Garden", "was planned by {y}", "planner", "planned", "botanist", "is found"),
+    Thing("Almanac", "was edited by {y}", "editor", "edited", "historian", "is printed"),
+    Thing("Lighthouse", "was built by {y}", "builder", "built", "stonemason", "stands"),
+    Thing("Film Festival", "was first directed by {y}", "first director", "first directed", "film critic", "is held"),
+    Thing("Museum", "was established by {y}", "founder", "established", "collector", "is housed"),
+    Thing("Opera House", "was managed by {y}", "manager", "managed", "baritone", "stands"),
+    Thing("Expedition", "was led by {y}", "leader", "led", "geologist", "set out"),
+    Thing("Dictionary", "was compiled by {y}", "compiler", "compiled", "linguist", "is printed"),
 )
 
-# Question on the maker, the answer's pool, a sentence that shares words with the question, one that shares none, and a
-# pair of sentences of which only the first shares words with the question.
-_FACTS = (
-    (
-        "In which town was the {r} of the {x} born?",
+
+@dataclass(frozen=True)
+class Relation:
+    """A fact about the second entity of a bridge question.
+
+    Attributes:
+        asks: Wordings of the question; `{m}` is the description of the entity by the first passage's thing.
+        pool: Kind of the answer.
+        shared: A sentence that shares words with the question and names the thing again.
+        hidden: A sentence with the same fact that shares no word but names with the question.
+        beside: A sentence that shares words with the question, and the next one, which holds the fact.
+    """
+
+    asks: tuple[str, ...]
+    pool: str
+    shared: str
+    hidden: str
+    beside: tuple[str, str]
+
+
+_OF_PEOPLE = (
+    Relation(
+        ("In which town was {m} born?", "Which town was {m} born in?"),
         "place",
-        "{s}, the {r} of the {x}, was born in the town of {a}.",
-        "Childhood for {s} meant the harbour streets of {a}.",
-        ("Records on the town where {s} was born survived a fire.", "They point to {a}."),
+        "{s}, who {d} the {x}, was born in the town of {a}.",
+        "{s} came into the world in {a}, where {his} parents ran a bakery.",
+        ("For a long time nobody knew in which town {s} was born.", "A register found in an attic finally named {a}."),
     ),
-    (
-        "At which university did the {r} of the {x} study?",
+    Relation(
+        ("At which university did {m} study?", "Which university did {m} study at?"),
         "university",
-        "{s}, the {r} of the {x}, went to study at the university {a}.",
-        "A degree from {a} was awarded to {s} with distinction.",
-        ("{s} chose a university far from home to study law.", "It was {a}."),
+        "{s}, who {d} the {x}, went to university and chose to study law at {a}.",
+        "{s} holds a degree in philosophy from {a}.",
+        ("{s} left home early to study at a university by the sea.", "{He} never regretted having chosen {a}."),
     ),
-    (
-        "Who was the teacher of the {r} of the {x}?",
+    Relation(
+        ("Who was the teacher of {m}?", "Who was {m} a pupil of?"),
         "person",
-        "The teacher of {s}, {r} of the {x}, was {a}.",
-        "{s} learned the craft in the workshop of {a}.",
-        ("{s} had a famous teacher and often said so.", "That was {a}."),
+        "The teacher of {s}, who {d} the {x}, was {a}.",
+        "{s} learned everything that mattered from {a}, at a school for gifted children.",
+        ("{s} often spoke of a teacher who had shaped {his} whole career.", "The person {he} meant was {a}."),
     ),
-    (
-        "In what year was the {r} of the {x} born?",
+    Relation(
+        ("In what year was {m} born?", "What year was {m} born in?"),
         "year",
-        "{s}, the {r} of the {x}, was born in the year {a}.",
-        "The parish book gives {a} for the baptism of {s}.",
-        ("The year in which {s} was born was long disputed.", "Letters now settle it as {a}."),
+        "{s}, who {d} the {x}, was born in the year {a}.",
+        "{s} came into the world in {a}, as the youngest of five.",
+        ("The year in which {s} was born was long disputed.", "Letters kept by a niece have settled it as {a}."),
     ),
-    (
-        "Which novel did the {r} of the {x} write?",
+    Relation(
+        ("Which novel did {m} write?", "What is the title of the novel that {m} came to write?"),
         "work",
-        "{s}, the {r} of the {x}, found time to write the novel {a}.",
-        "Under a pen name {s} published {a}.",
-        ("One novel that {s} came to write sold well abroad.", "Its title is {a}."),
+        "{s}, who {d} the {x}, also found time to write a novel, {a}.",
+        "Under a pen name {s} published {a}, the story of a shipwrecked family.",
+        ("{s} managed to write only one novel, which sold well abroad.", "Its title is {a}."),
     ),
-    (
-        "In which village did the {r} of the {x} die?",
+    Relation(
+        ("In which village did {m} die?", "Which village did {m} die in?"),
         "place",
-        "{s}, the {r} of the {x}, died in the village of {a}.",
-        "The last winter of {s} was spent by the sea in {a}.",
-        ("{s} wished to die in a quiet village.", "The choice fell on {a}."),
+        "{s}, who {d} the {x}, died in the village of {a}.",
+        "{s} passed away in {a} after a short illness.",
+        ("{s} had always wished to die in a quiet village.", "That wish came true in {a}."),
     ),
-    (
-        "Which company did the {r} of the {x} work for?",
+    Relation(
+        ("Which company did {m} work for?", "For which company did {m} work?"),
         "company",
-        "{s}, the {r} of the {x}, used to work for the company {a}.",
-        "For ten years {s} drew plans at {a}.",
-        ("{s} left the company after a decade of work.", "It traded as {a}."),
+        "{s}, who {d} the {x}, used to work for the company {a}.",
+        "For ten years {s} was on the payroll of {a}.",
+        ("{s} gave up well-paid work at a company to follow {his} calling.", "The firm was called {a}."),
     ),
-    (
-        "Who married the {r} of the {x}?",
+    Relation(
+        ("Who was {m} married to?", "Who married {m}?"),
         "person",
-        "{s}, the {r} of the {x}, married {a}.",
+        "{s}, who {d} the {x}, was married to {a}.",
         "The wedding of {s} and {a} drew a large crowd.",
-        ("{s} married late in life.", "The ceremony joined the family to {a}."),
+        ("{s} was nearly sixty when {he} got married.", "The other half of the couple was {a}."),
+    ),
+)
+_OF_TOWNS = (
+    Relation(
+        ("Which river flows through {m}?", "What is the name of the river that flows through {m}?"),
+        "river",
+        "The river {a} flows through the town of {s}, known for the {x}.",
+        "{s} stretches along both banks of the {a}.",
+        ("A slow river flows through the middle of {s}.", "People there call it the {a}."),
+    ),
+    Relation(
+        ("Who is the mayor of {m}?", "Who serves as mayor of {m}?"),
+        "person",
+        "The mayor of the town of {s}, known for the {x}, is {a}.",
+        "Voters in {s} chose {a} to lead their council at the last election.",
+        ("{s} got a new mayor after a very close vote.", "The winner was {a}."),
+    ),
+    Relation(
+        ("Which company is the largest employer in {m}?", "What company is the largest employer of {m}?"),
+        "company",
+        "The largest employer in the town of {s}, known for the {x}, is the company {a}.",
+        "In {s} more people earn their living at {a} than anywhere else.",
+        ("One company is by far the largest employer in {s}.", "It trades under the name {a}."),
+    ),
+    Relation(
+        ("In what year was {m} founded?", "What year was {m} founded in?"),
+        "old year",
+        "{s}, known for the {x}, is a town founded in the year {a}.",
+        "{s} began in {a} as a camp of salt traders.",
+        (
+            "The year in which {s} was founded is not told by any chronicle.",
+            "A stone under the church gives it as {a}.",
+        ),
     ),
 )
 
 _INTROS = (
-    "{y} is {an} {o} with a taste for long walks.",
-    "{y} is {an} {o} known far beyond the region.",
-    "{y} was {an} {o} and a collector of maps.",
-    "{y} was {an} {o} who kept a diary.",
+    "{y} was a {o} with a taste for long walks.",
+    "{y} was a {o} whose name was known far beyond the region.",
+    "{y} was a {o} who kept a diary for forty years.",
+    "{y}, a {o} by trade, grew up among seven brothers and sisters.",
 )
 _ASIDES = (
-    "{s} rarely gave interviews.",
-    "A street is named after {s}.",
-    "Friends of {s} remember a dry sense of humour.",
-    "Many letters of {s} are kept in an archive.",
-    "A stamp with the portrait of {s} appeared later.",
-    "{s} spoke four languages.",
+    "{He} rarely gave interviews.",
+    "A street in the capital is named after {him}.",
+    "Friends remember {his} dry sense of humour.",
+    "Many of {his} letters are kept in an archive.",
+    "{He} spoke four languages and collected maps.",
 )
+_TOWN_INTROS = (
+    "{y} is a small town with a weekly market.",
+    "{y} is a quiet town on the edge of a forest.",
+    "{y} is a town best known for its cheese.",
+)
+_TOWN_ASIDES = ("Its railway station was closed long ago.", "About nine thousand people live there.")
 _THING_ASIDES = (
-    "It draws visitors from many countries.",
-    "Repairs closed it for two seasons.",
-    "A café stands beside the entrance.",
-    "The anniversary was marked with a concert.",
-    "Local newspapers report on it every spring.",
-    "Its archive holds photographs and drawings.",
+    "Several books have been devoted to it.",
+    "A stamp was issued for its anniversary.",
+    "Local newspapers have reported on it many times.",
+    "A short film about it has been shown on television.",
+    "Its early years are described in a memoir.",
 )
 
 
-def _an(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
+def _an(text: str) -> str:
+    """The article corrected before a vowel."""
+    for vowel in "aeiou":
+        text = text.replace(f" a {vowel}", f" an {vowel}")
+    return text
 
 
-def _pool(kind: str, names: Names, rng: random.Random) -> str:
-    if kind == "year":
-        return str(rng.randint(1840, 1975))
-    if kind == "university":
-        return f"{names.place()} {rng.choice(('College', 'Academy', 'Polytechnic', 'Institute'))}"
-    if kind == "company":
-        return f"{names.surname()} {rng.choice(('Brothers', 'Shipyards', 'Instruments', 'Textiles'))}"
-    return {"place": names.place, "person": names.person, "work": names.work}[kind]()
+def _words_for(name: str) -> dict[str, str]:
+    """The pronouns that stand for a person."""
+    she = name.split()[0] in WOMEN
+    he, him, his = ("she", "her", "her") if she else ("he", "him", "his")
+    return {"he": he, "him": him, "his": his, "He": he.capitalize()}
 
 
-def _thing(noun: str, making: str, maker: str, place: str, rng: random.Random) -> Passage:
-    """A passage about something made; the maker's name stands in its first or second sentence."""
-    title = f"{place} {noun}"
-    lead = f"The {title} {making.format(y=maker)}."
-    rest = rng.sample(_THING_ASIDES, 2)
-    place_line = f"The {title} belongs to the sights of its county."
-    return title, [lead, *rest] if rng.random() < 0.7 else [place_line, lead, rest[0]]
+def _value(pool: str, names: Names, rng: random.Random) -> str:
+    """An invented answer of a kind."""
+    makers: dict[str, Callable[[], str]] = {
+        "place": names.place,
+        "person": names.person,
+        "work": names.work,
+        "river": names.river,
+        "year": lambda: str(rng.randint(1840, 1940)),
+        "old year": lambda: str(rng.randint(1112, 1690)),
+        "university": lambda: f"{names.place()} {rng.choice(('College', 'Academy', 'Polytechnic', 'Institute'))}",
+        "company": lambda: f"{names.surname()} {rng.choice(('Brothers', 'Shipyards', 'Instruments', 'Textiles'))}",
+    }
+    return makers[pool]()
 
 
-def _person(name: str, facts: list[str], rng: random.Random) -> Passage:
-    surname = name.split()[-1]
-    occupation = rng.choice(OCCUPATIONS)
-    intro = rng.choice(_INTROS).format(y=name, o=occupation, an=_an(occupation))
-    aside = rng.choice(_ASIDES).format(s=surname)
+def _thing(title: str, line: str, rng: random.Random) -> Passage:
+    """A passage about a thing; the line that leads on stands first or second."""
+    asides = rng.sample(_THING_ASIDES, 2)
+    opening = f"The {title} is well known far beyond its county."
+    return title, [line, *asides] if rng.random() < 0.7 else [opening, line, asides[0]]
+
+
+def _entity(name: str, facts: list[str], trade: str, rng: random.Random) -> Passage:
+    """A passage about a person (who has a trade) or a town."""
+    intro = _an(rng.choice(_INTROS if trade else _TOWN_INTROS).format(y=name, o=trade))
+    aside = rng.choice(_ASIDES if trade else _TOWN_ASIDES).format(**_words_for(name))
     return name, [intro, *facts, aside] if rng.random() < 0.6 else [intro, aside, *facts]
 
 
-def _bridge(rng: random.Random, names: Names, depth: str) -> Drafted:
-    """A bridge question; `depth` is shared, hidden, beside (the fact follows the sentence that fits) or alias."""
-    noun, making, role = rng.choice(_MAKINGS)
-    ask, kind, shared, hidden, beside = rng.choice(_FACTS)
-    place, maker, answer = names.place(), names.person(), _pool(kind, names, rng)
-    slots = {"s": maker.split()[-1], "r": role, "x": f"{place} {noun}", "a": answer}
-    alias = names.surname() if depth == "alias" else ""
-    told = {"shared": [shared], "hidden": [hidden], "beside": list(beside), "alias": [hidden]}[depth]
-    facts = [sentence.format(**slots) for sentence in told]
-    if alias:
-        facts = [f"Colleagues only ever said {alias}.", *facts]
-    thing = _thing(noun, making, f"the artist called {alias}" if alias else maker, place, rng)
-    person = _person(maker, facts, rng)
-    gold = [(thing[0], next(i for i, text in enumerate(thing[1]) if (alias or maker) in text))]
-    gold += [(maker, person[1].index(fact)) for fact in facts]
-    decoys: list[Passage] = []
-    for _ in range(4):
-        decoys += _decoy(rng, names, noun, kind, role)
-    return Drafted(ask.format(**slots), answer, gold, [thing, person, *decoys], "bridge")
+def _world(rng: random.Random, names: Names, thing: Thing, relation: Relation, depth: str) -> Drafted:
+    """A thing, the person or town that it leads to, and a fact about that one, in two passages.
 
-
-def _decoy(rng: random.Random, names: Names, noun: str, kind: str, role: str) -> list[Passage]:
-    """Two passages of another world on the same kind of things, so that the question's words stand there too."""
-    other_noun, making, _ = rng.choice(_MAKINGS)
-    if rng.random() < 0.5:
-        other_noun = noun
-    maker = names.person()
-    fact = rng.choice([fact for fact in _FACTS if fact[1] == kind] if rng.random() < 0.5 else _FACTS)
-    slots = {"s": maker.split()[-1], "r": role, "x": f"{names.place()} {other_noun}", "a": _pool(fact[1], names, rng)}
-    told = fact[3].format(**slots) if rng.random() < 0.6 else fact[4][0].format(**slots)
-    return [_thing(other_noun, making, maker, slots["x"].split()[0], rng), _person(maker, [told], rng)]
-
-
-# Kind of thing, how its passage opens, the sentence with the value, range of values, and questions (text, lower wins).
-_SCALES = (
-    (
-        "Bridge",
-        "carries a country road across a gorge",
-        "Traffic first crossed it in {v}.",
-        (1850, 1990),
-        (("Which bridge opened earlier, {p} or {q}?", True), ("Which bridge opened more recently, {p} or {q}?", False)),
-    ),
-    (
-        "Lighthouse",
-        "warns ships off a reef",
-        "The tower rises {v} metres above the rocks.",
-        (12, 95),
-        (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True)),
-    ),
-    (
-        "Lake",
-        "fills an old glacier basin",
-        "Its surface covers {v} square kilometres.",
-        (3, 480),
-        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)),
-    ),
-    (
-        "Library",
-        "serves readers of three counties",
-        "The shelves hold {v} manuscripts.",
-        (100, 9000),
-        (("Which library holds more manuscripts, {p} or {q}?", False),),
-    ),
-    (
-        "Theatre",
-        "stages comedies and puppet plays",
-        "There are {v} seats in the hall.",
-        (80, 2100),
-        (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False)),
-    ),
-    (
-        "Railway",
-        "runs along the coast",
-        "The line was finished in {v}.",
-        (1840, 1960),
-        (("Which railway was finished first, {p} or {q}?", True),),
-    ),
-)
-_SHARED_TRAITS = (
-    ("Are {p} and {q} located in the same province?", "{x} lies in the province of {v}."),
-    ("Were {p} and {q} designed by the same architect?", "The plans for it came from the architect {v}."),
-)
-
-
-def _comparison(rng: random.Random, names: Names, depth: str) -> Drafted:
-    """A comparison by value, or of one trait (yes/no); `depth` alias leaves one value out of the passages' words."""
-    kind, opening, value_line, (low, high), asks = rng.choice(_SCALES)
-    pair = [f"{names.place()} {kind}" for _ in range(2)]
-    if rng.random() < 0.45:
-        ask, line = rng.choice(_SHARED_TRAITS)
-        same = rng.random() < 0.5
-        first = names.place() if "province" in ask else names.person()
-        second = first if same else (names.place() if "province" in ask else names.person())
-        values, answer = [first, second], "yes" if same else "no"
+    `depth` is shared, hidden, beside (the fact follows the sentence that fits) or alias (under another name only).
+    """
+    of_person = relation in _OF_PEOPLE
+    entity, alias = (names.person(), names.surname()) if of_person else (names.place(), names.place())
+    title, answer = f"{names.place()} {thing.noun}", _value(relation.pool, names, rng)
+    slots = {"s": entity.split()[-1], "x": title, "a": answer, "d": thing.did, **_words_for(entity)}
+    if of_person:
+        known = f"the {thing.trade} known as {alias}" if depth == "alias" else entity
+        line = f"The {title} {thing.made.format(y=known)}."
+        link = "Throughout {his} career {s} was known as " + alias + "."
+        meant = rng.choice((f"the {thing.role} of the {title}", f"the person who {thing.did} the {title}"))
     else:
-        ask, lower = rng.choice(asks)
-        numbers = rng.sample(range(low, high), 2)
-        values, line = [str(number) for number in numbers], value_line
-        answer = pair[0] if (numbers[0] < numbers[1]) == lower else pair[1]
-    passages: list[Passage] = []
-    gold: list[tuple[str, int]] = []
-    hidden = depth == "alias" or rng.random() < 0.12
-    for name, value in zip(pair, values, strict=True):
-        told = line.format(v=value, x=name)
-        if hidden and name == pair[1]:
-            told = (
-                "Nobody has measured it since the old survey."
-                if value.isdigit()
-                else "Its papers were lost in a flood."
-            )
-        body = [f"{name} {opening}.", told, rng.choice(_THING_ASIDES)]
-        if rng.random() < 0.35:
-            body = [f"{name} {opening}.", rng.choice(_THING_ASIDES), told]
-        passages.append((name, body))
-        gold.append((name, body.index(told)))
+        known = f"the town once known as {alias}" if depth == "alias" else f"the town of {entity}"
+        where = f"{thing.seat} {'from' if thing.seat == 'set out' else 'in'}"
+        line = f"The {title} {where} {known}."
+        link = "Until a century ago {s} was known as " + alias + "."
+        meant = f"the town {'from which' if thing.seat == 'set out' else 'where'} the {title} {thing.seat}"
+    told = {"shared": (relation.shared,), "beside": relation.beside}.get(depth, (relation.hidden,))
+    facts = [text.format(**slots) for text in ((link, *told) if depth == "alias" else told)]
+    passages = [_thing(title, line, rng), _entity(entity, facts, thing.trade if of_person else "", rng)]
+    gold = [(title, passages[0][1].index(line)), *((entity, passages[1][1].index(fact)) for fact in facts)]
+    return Drafted(rng.choice(relation.asks).format(m=meant), answer, gold, passages, "bridge")
+
+
+def _bridge(rng: random.Random, names: Names, depth: str) -> Drafted:
+    """A bridge question among four other worlds on the same kind of things, whose passages share its words."""
+    relations = _OF_PEOPLE if rng.random() < 0.7 else _OF_TOWNS
+    thing, relation = rng.choice(_THINGS), rng.choice(relations)
+    world = _world(rng, names, thing, relation, depth)
+    for _ in range(4):
+        other = thing if rng.random() < 0.5 else rng.choice(_THINGS)
+        near = relation if rng.random() < 0.4 else rng.choice(relations)
+        depth = rng.choice(("hidden", "hidden", "beside"))
+        world.passages.extend(_world(rng, names, other, near, depth).passages)
+    return world
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Things that can be compared: by a value, or by a trait that two of them may share.
+
+    `asks` are questions on the value with whether the lower one wins; `traits` are (question, sentence, pool).
+    """
+
+    noun: str
+    opening: str
+    line: str
+    values: tuple[int, int]
+    asks: tuple[tuple[str, bool], ...]
+    traits: tuple[tuple[str, str, str], ...]
+
+
+_COUNTY = ("Are {p} and {q} in the same county?", "It lies in the county of {v}.", "county")
+_ARCHITECT = ("Were {p} and {q} designed by the same architect?", "It was designed by the architect {v}.", "person")
+_SCALES = (
+    Scale(
+        "Bridge", "carries a country road across a gorge", "It was opened to traffic in {v}.", (1850, 1990),
+        (("Which bridge was opened earlier, {p} or {q}?", True),
+         ("Which bridge was opened more recently, {p} or {q}?", False)),
+        (_COUNTY, _ARCHITECT),
+    ),
+    Scale(
+        "Lighthouse", "warns ships of a reef", "Its tower is {v} metres high.", (12, 95),
+        (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True)),
+        (_COUNTY, _ARCHITECT),
+    ),
+    Scale(
+        "Lake", "was formed by a glacier", "It covers an area of {v} square kilometres.", (3, 480),
+        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)),
+        (_COUNTY,),
+    ),
+    Scale(
+        "Library", "is open to readers of three counties", "It keeps {v} manuscripts in its vaults.", (100, 1700),
+        (("Which library keeps more manuscripts, {p} or {q}?", False),
+         ("Which library has fewer manuscripts, {p} or {q}?", True)),
+        (_COUNTY, _ARCHITECT),
+    ),
+    Scale(
+        "Theatre", "stages comedies and puppet plays", "Its hall has {v} seats.", (80, 999),
+        (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False)),
+        (_COUNTY, _ARCHITECT),
+    ),
+    Scale(
+        "Railway", "runs along the coast", "The line was finished in {v}.", (1840, 1960),
+        (("Which railway was finished first, {p} or {q}?", True),),
+        (("Were {p} and {q} planned by the same engineer?", "It was planned by the engineer {v}.", "person"),),
+    ),
+    Scale(
+        "person", "was a painter of landscapes", "{He} was born in {v}.", (1790, 1940),
+        (("Who was born earlier, {p} or {q}?", True), ("Who was born first, {p} or {q}?", True)),
+        (("Were {p} and {q} born in the same town?", "{He} was born in the town of {v}.", "place"),),
+    ),
+    Scale(
+        "work", "is a novel about two families", "It was published in {v}.", (1860, 1990),
+        (("Which novel was published first, {p} or {q}?", True),),
+        (("Were {p} and {q} written by the same author?", "It was written by the author {v}.", "person"),),
+    ),
+)  # fmt: skip
+
+
+def _compared(scale: Scale, line: str, value: str, names: Names, rng: random.Random) -> tuple[Passage, int]:
+    """A passage about one of two compared things, and the index of the sentence that tells what is compared."""
+    plain = scale.noun in ("person", "work")
+    name = _value(scale.noun, names, rng) if plain else f"{names.place()} {scale.noun}"
+    told = line.format(v=value, **_words_for(name))
+    aside = f"A guidebook of {rng.randint(1991, 2015)} has a chapter on it."
+    if scale.noun == "person":
+        aside = rng.choice(_ASIDES).format(**_words_for(name))
+    elif rng.random() < 0.4:
+        aside = rng.choice(_THING_ASIDES)
+    body = [f"{'' if plain else 'The '}{name} {scale.opening}.", *rng.sample((told, aside), 2)]
+    return (name, body), body.index(told)
+
+
+def _comparison(rng: random.Random, names: Names) -> Drafted:
+    """A comparison by value, or of one trait (yes/no), of two things among eight others."""
+    scale = rng.choice(_SCALES)
+    by_trait, same = rng.random() < 0.45, rng.random() < 0.5
+    if by_trait:
+        ask, line, pool = rng.choice(scale.traits)
+        make = (lambda: f"{names.place()}shire") if pool == "county" else (lambda: _value(pool, names, rng))
+        first = make()
+        values = [first, first if same else make()]
+    else:
+        (ask, lower), line = rng.choice(scale.asks), scale.line
+        values = [str(number) for number in rng.sample(range(*scale.values), 2)]
+    made = [_compared(scale, line, value, names, rng) for value in values]
+    titles = [name for (name, _), _ in made]
+    if by_trait:
+        answer = "yes" if same else "no"
+    else:
+        answer = titles[0] if (int(values[0]) < int(values[1])) == lower else titles[1]
+    passages = [passage for passage, _ in made]
     for _ in range(8):
-        other, start, told, (a, b), _asks = rng.choice(_SCALES)
-        name = f"{names.place()} {kind if rng.random() < 0.5 else other}"
-        passages.append((name, [f"{name} {start}.", told.format(v=rng.randint(a, b)), rng.choice(_THING_ASIDES)]))
-    return Drafted(ask.format(p=pair[0], q=pair[1]), answer, gold, passages, "comparison")
+        other = scale if rng.random() < 0.5 else rng.choice(_SCALES)
+        passages.append(_compared(other, other.line, str(rng.randrange(*other.values)), names, rng)[0])
+    the = "" if scale.noun in ("person", "work") else "the "
+    question = ask.format(p=the + titles[0], q=the + titles[1])
+    return Drafted(question, answer, [(name, index) for (name, _), index in made], passages, "comparison")
 
 
 _DEPTHS = ("shared",) * 8 + ("hidden",) * 5 + ("beside",) * 4 + ("alias",) * 3
+
+
+def _clear(drafted: Drafted) -> bool:
+    """Whether every passage has its own name and no other passage names the answer, as repeated draws may do."""
+    titles = [title for title, _ in drafted.passages]
+    gold = {title for title, _ in drafted.facts}
+    others = " ".join(" ".join([title, *text]) for title, text in drafted.passages if title not in gold)
+    return len(set(titles)) == len(titles) and (drafted.kind == "comparison" or drafted.answer not in others)
 
 
 def questions(rng: random.Random) -> list[dict[str, Any]]:
@@ -284,11 +392,16 @@ def questions(rng: random.Random) -> list[dict[str, Any]]:
     names = Names(rng)
     records: list[dict[str, Any]] = []
     depths: list[str] = []
-    for number in range(COUNT):
-        if not depths:
-            depths = rng.sample(_DEPTHS, len(_DEPTHS))
-        depth = depths.pop()
-        drafted = (_comparison if number % 4 == 3 else _bridge)(rng, names, depth)
+    asked: set[str] = set()
+    while len(records) < COUNT:
+        number = len(records)
+        depths = depths or rng.sample(_DEPTHS, len(_DEPTHS))
+        drafted = _comparison(rng, names) if number % 4 == 3 else _bridge(rng, names, depths[-1])
+        if not _clear(drafted) or drafted.question in asked:
+            continue
+        if drafted.kind == "bridge":
+            depths.pop()
+        asked.add(drafted.question)
         passages = rng.sample(drafted.passages, len(drafted.passages))
         records.append(
             {

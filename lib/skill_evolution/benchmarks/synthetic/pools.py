@@ -6,12 +6,15 @@ from typing import TypeVar
 
 _words = str.split
 
-FIRST_NAMES = _words(
-    """Adela Anselm Barra Beatrix Bruno Calla Casper Dagny Darius Edda Elmo Esther Fabian Fenna Gideon Greta
-    Hanno Hedda Ilja Imke Jonas Juno Kasimir Kira Leander Lotte Magnus Mira Nadja Niels Odile Orson Petra
-    Quentin Ragna Rufus Selma Silas Tilda Tobias Ulla Urban Vera Viktor Wanda Wenzel Yara Yorick Zelda
-    Zeno"""
+WOMEN = _words(
+    """Adela Beatrix Calla Dagny Edda Esther Fenna Greta Hedda Imke Juno Kira Lotte Mira Nadja Odile Petra Ragna
+    Selma Tilda Ulla Vera Wanda Yara Zelda"""
 )
+MEN = _words(
+    """Anselm Bruno Casper Darius Elmo Fabian Gideon Hanno Jonas Kasimir Leander Magnus Niels Orson Quentin Rufus
+    Silas Tobias Urban Viktor Wenzel Yorick Zeno"""
+)
+# Of every pair the first is a woman and the second a man, so that a question can say "her" and "his".
 SPEAKERS = (
     ("Ingrid", "Malik"), ("Paloma", "Stellan"), ("Nerys", "Dorian"), ("Amara", "Lucian"), ("Freya", "Rafiq"),
     ("Odessa", "Bertram"), ("Junia", "Caspian"), ("Thora", "Emeric"), ("Zarina", "Ludo"), ("Marisol", "Hector"),
@@ -20,18 +23,13 @@ _SURNAME_STARTS = _words(
     """Toll Brann Harg Lind Mos Quar Rov Stav Tren Vail Wex Yar Zell Corb Dask Fenn Gorl Holm Ister Jask Kell
     Lorr"""
 )
-_SURNAME_ENDS = _words("and er ick mere oway stein wick ard enby orth uin asko ell ovan ritt")
+_SURNAME_ENDS = _words("ander er ick mere oway stein strom ard enby orth quist man eller ovan ritt")
 _PLACE_STARTS = _words(
     """Esk Dor Lark Mor Hal Wyn Bram Cald Fern Gris Hex Ilm Jor Kest Lud Marl Nor Ost Pell Quin Rush Sel Thorn
     Ulv Vell"""
 )
 _PLACE_ENDS = _words(
     """en lan field wick ford bury holm stead mouth ham dale by combe gate moor ness port ridge shaw vale"""
-)
-OCCUPATIONS = _words(
-    """astronomer botanist cartographer clockmaker composer dancer engraver geologist glassblower harpist
-    historian illustrator linguist mathematician mountaineer novelist organist painter philosopher
-    photographer pianist poet potter sailor sculptor surveyor translator violinist weaver"""
 )
 ADJECTIVES = _words(
     """Amber Silver Crooked Hollow Painted Northern Quiet Golden Broken Winter Ochre Distant Velvet Iron Paper
@@ -60,6 +58,7 @@ class Names:
         self._rng = rng
         self._surnames = endless(rng, [start + end for start in _SURNAME_STARTS for end in _SURNAME_ENDS])
         self._places = endless(rng, places)
+        self._rivers = endless(rng, [start + end for start in _PLACE_STARTS for end in ("ow", "ava", "ine")])
         self._works = endless(rng, [f"The {a} {b}" for a in ADJECTIVES for b in NOUNS])
 
     def surname(self) -> str:
@@ -68,12 +67,16 @@ class Names:
 
     def person(self) -> str:
         """First and family name."""
-        return f"{self._rng.choice(FIRST_NAMES)} {self.surname()}"
+        return f"{self._rng.choice((*WOMEN, *MEN))} {self.surname()}"
 
     def place(self) -> str:
-        """A town, village or region."""
+        """A town or village."""
         return next(self._places)
 
+    def river(self) -> str:
+        """A river, without the article."""
+        return next(self._rivers)
+
     def work(self) -> str:
-        """A title of a book, film or record."""
+        """A title of a novel."""
         return next(self._works)

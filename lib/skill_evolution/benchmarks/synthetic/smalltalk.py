@@ -4,7 +4,10 @@
 POOLS: dict[str, tuple[str, ...]] = {
     key: tuple(line.split(", "))
     for key, line in {
-        "animal": "greyhound, tabby kitten, tortoise, parakeet, pony, border collie, hedgehog, ferret, canary, goat",
+        "animal": (
+            "greyhound, tabby kitten, tortoise, parakeet, pony, border collie, hedgehog, "
+            "ferret, canary, goat, donkey, cockatoo, lamb, raven"
+        ),
         "craft": (
             "pottery, bookbinding, woodcarving, calligraphy, glassblowing, basketry, "
             "silversmithing, origami, felting, weaving, stonecutting, lacquering"
@@ -21,9 +24,9 @@ POOLS: dict[str, tuple[str, ...]] = {
             "fountain pen, picture frame, leather satchel, wind chime, tea set, "
             "music box, rocking chair, walking stick, straw hat, pewter mug, "
             "clay vase, spinning top, jigsaw puzzle, paper kite, wooden puppet, "
-            "glass paperweight, snow globe, velvet cushion, door knocker, bird cage"
+            "glass paperweight, snow globe, velvet cushion, door knocker, bird cage, barometer, sundial"
         ),
-        "reason": "the noisy neighbours, the long commute, a leaking roof, the rent, the damp cellar, a job abroad",
+        "reason": "the noisy neighbours, the long commute, the rising rent, the constant damp, the steep stairs",
         "role": "treasurer, stage manager, head gardener, assistant coach, night porter, tour guide, choir leader",
         "flower": "tulips, dahlias, foxgloves, marigolds, snowdrops, hollyhocks, peonies, bluebells",
         "feeling": "nervous relief, pure calm, stubborn pride, quiet gratitude, childlike wonder",
@@ -33,69 +36,83 @@ POOLS: dict[str, tuple[str, ...]] = {
         ),
         "pet_name": "Biscuit, Pepper, Marble, Noodle, Saffron, Button, Thistle, Domino, Pickle, Comet",
         "food": "rye bread, apricot jam, goat cheese, smoked trout, honey cake, pickled beets, chestnuts, pear cider",
-        "plant": "rosemary, tomatoes, runner beans, strawberries, sage, courgettes, fennel, radishes",
+        "plant": (
+            "rosemary, tomatoes, runner beans, strawberries, sage, courgettes, "
+            "fennel, radishes, leeks, spinach, peas, chives"
+        ),
         "subject": (
             "Portuguese, astronomy, bookkeeping, welding, sign language, botany, "
             "Icelandic, economics, geology, marketing, Swahili, first aid"
         ),
-        "object": "stamps, old postcards, sea glass, brass buttons, records, porcelain owls, railway maps, fossils",
+        "object": (
+            "stamps, old postcards, sea glass, brass buttons, records, porcelain owls, railway maps, fossils, "
+            "toy soldiers, dried butterflies, thimbles, marbles"
+        ),
         "job": "ferry pilot, florist, tax adviser, piano tuner, dentist, beekeeper, locksmith, carpenter",
-        "disaster": "a burst pipe, a power cut, a hailstorm, a flat tyre, a lost passport, a broken oven",
+        "disaster": "a hailstorm, a flat tyre, a lost car key, a thunderstorm, a broken windscreen, a landslide",
     }.items()
 }
 
-# Distractors: (turn) with a keyword {k} but no answer to its question.
+# Distractors: a turn with the topic {k} of a question but no answer to it.
 ECHOES = (
     "By the way, somebody mentioned the {k} again and I had to smile.",
-    "Funny, my aunt asked about the {k} as well.",
-    "I came past a poster with the word {k} on it.",
-    "There was a radio feature on the {k}, rather long.",
-    "My neighbour tells a story about the {k} to everyone.",
+    "Funny, my aunt was asking me about the {k}.",
+    "I keep thinking about what you said about the {k}.",
+    "I told my neighbour about the {k}, and now the whole street knows.",
+    "We really should talk about the {k} when there is more time.",
+)
+LEADS = ("I", "Guess what, I", "By the way, I", "You know what? I")
+TAILS = (
+    "",
+    "",
+    " It went better than I had feared.",
+    " I wish you had been there.",
+    " I still can't quite believe it.",
 )
 
 OPENINGS = (
     ("Hello {o}, how have you been?", "Busy but fine, {s}. And you?"),
-    ("Hi {o}! Long time no see.", "Hi {s}! Far too long."),
-    ("Good to hear from you, {o}.", "Same here, {s}, tell me all."),
-    ("Hey {o}, have you got a minute?", "For you always, {s}."),
+    ("Hi {o}! It's been a while.", "Hi {s}! Far too long."),
+    ("It's good to hear from you, {o}.", "You too, {s}. Tell me everything."),
+    ("Hey {o}, have you got a minute?", "Always for you, {s}."),
 )
 CHATTER = (
-    ("The {w} weather does not want to leave {n}.", "Here the sky has been {w} too."),
-    ("I slept badly, the {v} next door barked.", "Earplugs, I tell you."),
-    ("My knees complain after the stairs at {n}.", "Mine complain without any stairs."),
-    ("Have you seen the road works near {n}?", "They have been digging there since spring."),
-    ("The bus to {n} was late once more.", "Mine did not come at all."),
-    ("I tried to fix the {u} with tape.", "Tape mends everything for an hour."),
-    ("The {u} gave up on Monday.", "Then it lasted longer than ours."),
-    ("I owe you a coffee, do not forget.", "I never forget a coffee."),
+    ("The {w} weather in {n} just won't change.", "It has been {w} here, too."),
+    ("I slept badly, because the {v} next door kept barking.", "Earplugs help, believe me."),
+    ("My knees hurt after all those stairs in {n}.", "Mine hurt without any stairs."),
+    ("Have you seen the roadworks near {n}?", "They have been digging there since spring."),
+    ("The bus to {n} was late again.", "Mine didn't come at all."),
+    ("I tried to fix the {u} with tape.", "Tape fixes everything for an hour."),
+    ("Our {u} finally gave up.", "Then it lasted longer than ours."),
+    ("I still owe you a coffee.", "I never forget a coffee."),
     ("My phone drops every call in {n}.", "The hills there swallow the signal."),
-    ("A parcel for you landed on my doorstep.", "Keep it dry, I will fetch it."),
-    ("I forgot my umbrella in {n}.", "Somebody is dry because of you."),
+    ("There's a parcel for you on my doorstep.", "Keep it dry, I'll come and get it."),
+    ("I left my umbrella in {n}.", "Then somebody is dry because of you."),
     ("The queue at the post office was endless.", "I read half a chapter in mine."),
-    ("The {v} across the street had a litter.", "I can hear them from here."),
-    ("I am trying to drink less coffee.", "Tell me when it works."),
-    ("The heating rattles like a {u}.", "Ours hums, which is hardly better."),
-    ("I found a {w} scarf on the bench.", "Hang it on the fence, the owner will come."),
-    ("Work has been a mountain of paper.", "Mine is a mountain of messages."),
-    ("The lights went out in half of {n}.", "We ate by candle, it was pleasant."),
+    ("The {v} across the street has had puppies.", "I can hear them from here."),
+    ("I'm trying to drink less coffee.", "Tell me if it works."),
+    ("Our heating rattles like a broken {u}.", "Ours hums, which is hardly better."),
+    ("I found a scarf on a bench this {w} morning.", "Hang it on the fence, the owner will come back."),
+    ("There's a mountain of paper waiting for me at work.", "For me it's a mountain of messages."),
+    ("The lights went out in half of {n}.", "We had candles, it was rather nice."),
     ("I counted six magpies on the lawn.", "Six stands for gold, they say."),
-    ("The lift is broken again.", "Good for the legs, bad for the mood."),
-    ("I have a song stuck in my head.", "Hum it and pass it on."),
-    ("Somebody parked across our gate.", "Leave a polite note, a very short one."),
-    ("My calendar is a mess.", "Use a pencil, it forgives."),
+    ("The lift is out of order again.", "That's good for the legs and bad for the mood."),
+    ("I have a song stuck in my head.", "Hum it, then I'll have it too."),
+    ("Somebody has parked in front of our gate again.", "Leave a polite note, a very short one."),
+    ("My calendar is a complete mess.", "Use a pencil, that way you can change your mind."),
 )
 WEATHERS = ("grey", "foggy", "stormy", "mild", "damp", "windy", "hazy", "frosty")
 UTENSILS = ("toaster", "dishwasher", "radiator", "lawnmower", "printer", "doorbell", "kettle", "hairdryer")
 DOGS = ("terrier", "spaniel", "poodle", "beagle", "mastiff", "dachshund")
 REPLIES = (
-    "That is lovely to hear, {s}.",
-    "You do surprise me, {s}.",
-    "I would never have guessed.",
-    "Good for you, {s}!",
-    "Now I am a little envious.",
-    "You have earned it.",
-    "Tell me more when we meet.",
-    "That made my day.",
+    "Really, {s}? I had no idea.",
+    "You always have the best stories, {s}.",
+    "I didn't see that coming!",
+    "Ha, that sounds just like you, {s}.",
+    "Thanks for telling me, {s}.",
+    "You'll have to tell me more when we meet.",
+    "I can picture that very well.",
+    "Well, there is never a dull moment with you.",
 )
 CAPTIONS = (
     "a photo of a {w} morning over a row of houses",

@@ -8,6 +8,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+_NUMBERS = ("one", "two", "three", "four", "five", "six")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -52,8 +53,7 @@ def past(rng: random.Random, session: date) -> When:
         return When("yesterday", day_month_year(session - timedelta(days=1)))
     if kind == "days":
         number = rng.randint(2, 6)
-        word = ("two", "three", "four", "five", "six")[number - 2]
-        return When(f"{word} days ago", day_month_year(session - timedelta(days=number)))
+        return When(f"{_NUMBERS[number - 1]} days ago", day_month_year(session - timedelta(days=number)))
     if kind == "weekday":
         name = rng.choice(WEEKDAYS)
         return When(f"last {name}", f"The {name} before {day_month_year(session)}")
@@ -80,3 +80,16 @@ def coming(rng: random.Random, session: date) -> When:
     if kind == "year":
         return When("next year", str(session.year + 1))
     return When("next week", f"The week after {day_month_year(session)}")
+
+
+def exact(rng: random.Random, session: date) -> When:
+    """A past event whose day can be told: stated, or counted back from the session."""
+    number = rng.randint(2, 6)
+    told = When(f"{_NUMBERS[number - 1]} days ago", day_month_year(session - timedelta(days=number)))
+    return told if rng.random() < 0.5 else stated(rng, session)
+
+
+def moved(gold: str, days: int) -> str:
+    """A day as a gold answer gives it, some days later."""
+    day, month, year = gold.split()
+    return day_month_year(date(int(year), MONTHS.index(month) + 1, int(day)) + timedelta(days=days))

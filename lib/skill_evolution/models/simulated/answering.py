@@ -27,7 +27,7 @@ def answer(query: Query, lines: Sequence[Line], policy: Policy) -> str:
     if query.kind == "when":
         return _time(found[0], policy)
     if query.kind == "list":
-        return _items(found, policy)
+        return _items(query, found, policy)
     return _worded(found[0].span, found[0], policy)
 
 
@@ -71,8 +71,12 @@ def _time(found: Finding, policy: Policy) -> str:
     return _worded(mention.written, found, policy)
 
 
-def _items(found: Sequence[Finding], policy: Policy) -> str:
-    """One item, or those of all lines that fit nearly as well as the best one."""
+def _items(query: Query, found: Sequence[Finding], policy: Policy) -> str:
+    """One item, or those of all lines that fit nearly as well as the best one; of a speaker that is asked about, his.
+
+    Two speakers may tell of the same things, and a list of either's would mix them.
+    """
+    found = [finding for finding in found if finding.line.speaker in query.names] or found
     if policy.does("full_sentence"):
         return _explained(found[0])
     fitting = [finding for finding in found if finding.score >= 0.5 * found[0].score]

@@ -124,7 +124,7 @@ def read_question(text: str) -> Query:
     """A question taken apart by general rules on its words."""
     sentence = words.parse(text)
     runs = [run for run in words.proper_names(text) if not (run[0] == 0 and sentence.lowers[0] in _OPENERS)]
-    names = tuple(sentence.slice(*run) for run in runs)
+    names = tuple(re.sub(r"['’]s$", "", sentence.slice(*run)) for run in runs)
     in_name = {index for first, last in runs for index in range(first, last + 1)}
     name_stems = frozenset(sentence.stems[index] for index in in_name) - words.FUNCTION_WORDS
     plain = [
