@@ -73,7 +73,7 @@ def feedback_counts(feedbacks: list[Feedback]) -> dict[str, Any]:
 def show_iteration(iteration: Iteration) -> None:
     """Patterns, changes and the gate."""
     for pattern in iteration.aggregate.patterns:
-        print(f"pattern {pattern.agent} {pattern.failure_type} support {pattern.support}: {pattern.capability}")
+        print(f"pattern {pattern.agent} {pattern.failure_type} support {pattern.support}: {pattern.suggestions}")
     for shop in iteration.workshops:
         for change in shop.changes:
             print(f"\n=== {change.operator} {change.agent} {change.skill}\n{change.record.after}")

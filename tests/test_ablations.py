@@ -109,7 +109,7 @@ def test_one_rollout_is_the_first_of_the_four(trained):
 def test_without_structured_diagnosis_the_critic_is_asked_for_credits_and_feedback(trained):
     (full,) = {c["schema"] for c in calls(trained, "grse", "critic")}
     (plain,) = {c["schema"] for c in calls(trained, "no_structured_diagnosis", "critic")}
-    assert set(json.loads(full)["properties"]) == {"credits", "feedback", "induction", "diagnoses"}
+    assert set(json.loads(full)["properties"]) == {"contrast", "diagnoses", "credits"}
     assert set(json.loads(plain)["properties"]) == {"credits", "feedback"}
 
 

@@ -10,7 +10,8 @@ import toy
 from test_critic import BAD_ITEMS
 
 from skill_evolution.benchmarks.base import DataError
-from skill_evolution.evolution import Evolution, Models, hard_cases
+from skill_evolution.critic import question_key
+from skill_evolution.evolution import Evolution, Models, worst_rollouts
 from skill_evolution.feedback import Feedback
 from skill_evolution.methods import make_evolution
 from skill_evolution.models.base import Completion, ModelError, Request
@@ -260,12 +261,13 @@ async def test_utility_survives_a_rejected_update(tmp_path):
     assert kept.invocations == 16  # 4 questions x 4 rollouts
 
 
-def test_hard_cases_are_at_the_threshold_or_below_and_the_worst_come_first():
+def test_the_worst_rollouts_of_a_patterns_questions_come_first_then_those_of_hard_questions():
     rewards = [(1.0, 0.0), (0.0, None), (1.0, 1.0), (None,), (0.0, 0.6)]
     groups = [toy.group(*row, number=number) for number, row in enumerate(rewards)]
-    found = [(case.reward, case.answer) for case in hard_cases(groups, 0.5)]
-    assert found == [(0.0, "grey"), (0.3, "blue"), (0.5, "blue")]  # the answer of the best rollout
-    assert len(hard_cases([*groups, *groups], 0.5)) == 3  # a repeated question counts once
+    key = question_key(groups[2].question)
+    found = worst_rollouts([*groups, *groups], (key,), 0.5)  # a repeated question counts once
+    assert [t.question for t in found] == [groups[i].question for i in (2, 1, 4, 0)]
+    assert [t.reward for t in found] == [1.0, 0.0, 0.0, 0.0]
 
 
 async def test_a_skill_diagnosed_without_a_credit_keeps_its_utility(tmp_path: Path):
@@ -304,11 +306,9 @@ async def operators_called(folder: Path, number: int, **fields: Any) -> list[str
             ],
             "diagnoses": [
                 {"failure_type": "evidence_dropped", "agent": "agent_1", "skill": "one", "citations": quoted,
-                 "action": "consolidate", "redundant_with": ["two"]},
-            ],
-            "induction": [
-                {"agent": "agent_1", "failure_type": "evidence_dropped", "missing_capability": "hand over all",
-                 "citations": cited},
+                 "action": "consolidate", "suggestion": "merge them", "redundant_with": ["two"]},
+                {"failure_type": "evidence_dropped", "agent": "agent_1", "citations": quoted, "action": "induce",
+                 "suggestion": "hand over all"},
             ],
         }  # fmt: skip
 

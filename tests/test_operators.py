@@ -14,12 +14,16 @@ from skill_evolution.aggregation import Pattern, Verdict
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.models.base import Completion, ModelError
 from skill_evolution.models.scripted import ScriptedModel
-from skill_evolution.operators import BODY, Change, HardCase, Workshop, redundant_groups
+from skill_evolution.cases import Case
+from skill_evolution.operators import BODY, Change, Workshop, redundant_groups
 from skill_evolution.skills import Skill, SkillLibrary, load_library, save_library
 
 TRAIN = (toy.question(1), toy.question(2))
 BODY_TEXT = "Search once. Then stop. Then write."
-WRITTEN = {"name": "Search Twice", "description": "When searching.", "body": "Search a second time."}
+WRITTEN = {
+    "common": "It searches once.", "name": "Search Twice", "description": "When searching.",
+    "body": "Search a second time.", "examples": [],
+}  # fmt: skip
 
 
 def workshop(*replies: Any, skills: tuple[Skill, ...] = (), iteration: int = 3) -> tuple[Workshop, ScriptedModel]:
@@ -217,8 +221,7 @@ def test_the_last_skill_stays_and_it_is_the_best_of_the_bad():
 async def test_induction_writes_one_skill_from_the_pattern_with_most_support():
     shop, model = workshop(WRITTEN)
     patterns = [pattern("search twice", "q1", "q2", "q3"), *(pattern(f"p{i}") for i in range(9))]
-    hard = [HardCase(f"hard {i}", None, 0.0) for i in range(9)]
-    await shop.induce(patterns, hard, cap=8)
+    await shop.induce(patterns, [Case(f"hard {i}", "", "nothing", "all") for i in range(9)], cap=8)
     (new,) = shop.library
     assert (new.name, new.provenance, new.utility, new.invocations) == ("search-twice", "induced", 0.0, 0)
     (record,) = new.history
@@ -232,7 +235,7 @@ async def test_induction_writes_one_skill_from_the_pattern_with_most_support():
 
 async def test_induction_needs_a_pattern_and_room():
     shop, model = workshop(skills=SKILLS)
-    await shop.induce([], [HardCase("hard", None, 0.0)], cap=8)
+    await shop.induce([], [Case("hard", "", "nothing", "all")], cap=8)
     assert (model.requests, shop.rejections) == ([], [])
     await shop.induce([pattern()], [], cap=3)
     assert (model.requests, refused(shop)) == ([], ["induce:library_full"])

@@ -178,17 +178,21 @@ def _compare(document: dict[str, Any], request: Request) -> dict[str, Any]:
         {"agent": "agent_2", "skill": name, "credit": round(2 * mean - 1, 3), "citations": cited}
         for name in first["skills_used"]["agent_2"]
     ]
-    reply: dict[str, Any] = {"credits": credits}
+    reply: dict[str, Any] = {"credits": credits, "diagnoses": []}
     if worst["reward"] < 1:
-        cited = [{"rollout": worst["rollout"], "step": 2}]
-        need = {"agent": "agent_2", "failure_type": "reasoning_error", "missing_capability": "check the colour named"}
-        reply["induction"] = [{**need, "citations": cited}]
+        text = worst["steps"][1].get("text") or document["texts"][worst["steps"][1]["see"]]
+        cited = [{"rollout": worst["rollout"], "step": 2, "quote": text}]
+        need = {"agent": "agent_2", "failure_type": "reasoning_error", "suggestion": "check the colour named"}
+        reply["diagnoses"] = [{**need, "citations": cited, "action": "induce"}]
     return reply
 
 
 def _induce(document: dict[str, Any], request: Request) -> dict[str, Any]:
     place = request.sample_id.replace("/", " ")
-    return {"name": f"careful {place}", "description": "When naming.", "body": f"{CAREFUL} with the name: {place}."}
+    return {
+        "common": "It names the wrong one.", "name": f"careful {place}", "description": "When naming.",
+        "body": f"{CAREFUL} with the name: {place}.", "examples": [],
+    }  # fmt: skip
 
 
 def _merge(document: dict[str, Any], request: Request) -> dict[str, Any]:

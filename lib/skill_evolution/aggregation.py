@@ -8,23 +8,20 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from skill_evolution.aio import gather
-from skill_evolution.benchmarks.scoring import stem
 from skill_evolution.checks import Name
-from skill_evolution.feedback import Credit, Diagnosis, Feedback, Need, Rejection, collapse, mean_value
+from skill_evolution.feedback import Credit, Feedback, Need, Rejection, collapse, mean_value
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply
 from skill_evolution.skills import Skill, SkillLibrary
 from skill_evolution.teams import Libraries
 
 VerdictName = Literal["keep", "refine", "redundant", "low_utility"]
-SIMILAR = 0.5  # Jaccard similarity of word stems from which two capabilities are one (our choice)
-EXAMPLES = 6  # diagnoses that a pattern keeps (as MASkills' hard cases)
+SUGGESTIONS = 6  # that a pattern keeps (as MASkills' hard cases)
 _SHOWN = 24  # credits that a merge call shows
 
 
@@ -49,13 +46,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A capability that an agent was missing in several questions. `category` is set if conditioned on labels."""
+    """A failure of an agent in several questions. `category` is set if conditioned on labels."""
 
     agent: str
     failure_type: str
-    capability: str
+    suggestions: tuple[str, ...]
     questions: tuple[str, ...]
-    examples: tuple[str, ...] = ()
     category: str | None = None
 
     @property
@@ -112,10 +108,9 @@ async def aggregate(
     )
     needs = [need for feedback in feedbacks for need in feedback.needs]
     if group_patterns:
-        diagnoses = [diagnosis for feedback in feedbacks for diagnosis in feedback.diagnoses]
-        patterns = group_needs(needs, diagnoses, categories=categories if label_conditioned else None)
+        patterns = group_needs(needs, categories=categories if label_conditioned else None)
     else:
-        patterns = [Pattern(n.agent, n.failure_type, n.capability, (n.question,)) for n in needs]
+        patterns = [Pattern(n.agent, n.failure_type, (n.capability,), (n.question,)) for n in needs]
     rejections = tuple(rejection for _, rejection in outcomes if rejection)
     return Aggregate(tuple(verdict for verdict, _ in outcomes), tuple(patterns), rejections)
 
@@ -196,66 +191,19 @@ async def _merge(skill: Skill, library: SkillLibrary, credits: list[Credit], cal
     )  # fmt: skip
 
 
-def group_needs(
-    needs: Iterable[Need], diagnoses: Sequence[Diagnosis] = (), *, categories: dict[str, str] | None = None
-) -> list[Pattern]:
-    """Needs to patterns, by falling support.
+def group_needs(needs: Iterable[Need], *, categories: dict[str, str] | None = None) -> list[Pattern]:
+    """Needs to patterns, by falling support: one an agent and failure type (and category, if conditioned on it).
 
-    Needs of one agent and failure type whose capabilities share half their word stems are one pattern; those that find
-    no partner are another, all together: wordings differ more than failures do, and the optimizer, which is shown the
-    cases, says what they have in common. A pattern carries the capability that is named most often. Diagnoses of its
-    questions, agent and failure type are examples.
+    What critics suggest differs in its wording more than the failures do; so what a pattern's questions have in common
+    is left to the optimizer, which is shown their cases and the suggestions, those given most often first.
     """
-    clusters: dict[tuple[str, str, str | None], list[list[Need]]] = {}
-    # The most frequent wordings lead: what a pattern holds depends on the needs and not on their order.
-    needs = list(needs)
-    named = Counter(need.capability for need in needs)
-    for need in sorted(needs, key=lambda n: (-named[n.capability], n.capability, n.question)):
-        place = (need.agent, need.failure_type, categories[need.question] if categories else None)
-        _join(clusters.setdefault(place, []), need)
-    patterns = [
-        _pattern(place, cluster, diagnoses) for place, groups in clusters.items() for cluster in _paired(groups)
-    ]  # fmt: skip
-    return sorted(patterns, key=lambda p: (-p.support, p.agent, p.failure_type, p.capability))
-
-
-def _paired(clusters: list[list[Need]]) -> list[list[Need]]:
-    """The clusters of several questions, and one of all that is left."""
-    several = [cluster for cluster in clusters if len({need.question for need in cluster}) > 1]
-    rest = [need for cluster in clusters if cluster not in several for need in cluster]
-    return [*several, rest] if rest else several
-
-
-def _join(clusters: list[list[Need]], need: Need) -> None:
-    stems = _stems(need.capability)
-    for cluster in clusters:
-        if _similarity(stems, _stems(cluster[0].capability)) >= SIMILAR:
-            cluster.append(need)
-            return
-    clusters.append([need])
-
-
-def _pattern(
-    place: tuple[str, str, str | None], cluster: list[Need], diagnoses: Sequence[Diagnosis]
-) -> Pattern:  # fmt: skip
-    agent, failure_type, category = place
-    named = Counter(need.capability for need in cluster)
-    capability = max(sorted(named), key=lambda text: named[text])
-    questions = tuple(dict.fromkeys(need.question for need in cluster))
-    examples = [
-        d.suggestion or d.quotes[0]
-        for d in diagnoses
-        if d.question in questions and d.agent == agent and d.failure_type == failure_type
-    ]
-    return Pattern(agent, failure_type, capability, questions, tuple(dict.fromkeys(examples))[:EXAMPLES], category)
-
-
-@lru_cache(maxsize=4096)
-def _stems(text: str) -> frozenset[str]:
-    words = "".join(c if c.isalnum() else " " for c in text.lower()).split()
-    return frozenset(stem(word) for word in words)
-
-
-def _similarity(a: frozenset[str], b: frozenset[str]) -> float:
-    union = a | b
-    return len(a & b) / len(union) if union else 0.0
+    places: dict[tuple[str, str, str | None], list[Need]] = {}
+    for need in needs:
+        places.setdefault((need.agent, need.failure_type, categories and categories[need.question]), []).append(need)
+    patterns = []
+    for (agent, failure_type, category), found in places.items():
+        named = Counter(sorted(need.capability for need in found))
+        suggestions = tuple(text for text, _ in named.most_common(SUGGESTIONS))
+        questions = tuple(dict.fromkeys(need.question for need in found))
+        patterns.append(Pattern(agent, failure_type, suggestions, questions, category))
+    return sorted(patterns, key=lambda p: (-p.support, p.agent, p.failure_type))

@@ -1,11 +1,11 @@
 """Checks on a critic's reply: an item counts only if what it names and quotes is there (paper 3.2).
 
 Each check returns the reason for which an item is dropped, or None. Reasons: unknown_agent, unknown_skill,
-unknown_rollout, unknown_step, step_of_other_agent, no_citation, quote_not_found, action_not_allowed,
-not_used_where_cited.
+unknown_rollout, unknown_step, step_of_other_agent, no_citation, quote_not_found, no_failure (every cited
+rollout has the full reward), action_not_allowed, not_used_where_cited.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from skill_evolution.feedback import Action, FailureType
 from skill_evolution.replies import Reply
-from skill_evolution.rollouts import Group, Trajectory
+from skill_evolution.rollouts import EQUAL, Group, Trajectory
 from skill_evolution.teams import Libraries, Step, Team
 
 Name = Annotated[str, Field(max_length=64)]
@@ -89,7 +89,7 @@ class Checker:
         return None
 
     def action(
-        self, agent: str, failure_type: FailureType, action: Action, skill: str | None, cited: Iterable[Citation]
+        self, agent: str, failure_type: FailureType, action: Action, skill: str | None, cited: Sequence[Citation]
     ) -> str | None:
         """Whether the action is allowed for the failure type, the agent and the cited rollouts."""
         answers = next(role.answers for role in self.team.roles if role.agent == agent)
@@ -97,6 +97,8 @@ class Checker:
         # In a team of one, all that goes wrong is its doing.
         if (answers not in places and len(self.team.roles) > 1) or action not in actions:
             return "action_not_allowed"
+        if action != "none" and not any(self._failed(citation) for citation in cited):
+            return "no_failure"
         needs_skill = action in ("refine", "prune", "consolidate")
         if needs_skill != (skill is not None) and action != "none":
             return "action_not_allowed"
@@ -105,6 +107,10 @@ class Checker:
         if action == "prune" and skill and not self._used(agent, skill, cited):
             return "not_used_where_cited"
         return None
+
+    def _failed(self, citation: Citation) -> bool:
+        trajectory = self._trajectory(citation.rollout)
+        return trajectory is not None and (trajectory.reward or 0.0) < 1 - EQUAL
 
     def _used(self, agent: str, skill: str, cited: Iterable[Citation]) -> bool:
         trajectories = (self._trajectory(citation.rollout) for citation in cited)

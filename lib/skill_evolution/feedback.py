@@ -77,7 +77,7 @@ class Feedback:
     @property
     def accepted(self) -> int:
         """Items that passed the checks."""
-        return len(self.credits) + len(self.diagnoses) + len(self.needs)
+        return len(self.credits) + max(len(self.diagnoses), len(self.needs))  # a need may stand in a diagnosis
 
 
 def collapse(credits: Iterable[Credit]) -> list[Credit]:

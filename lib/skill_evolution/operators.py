@@ -166,11 +166,11 @@ class Workshop:
         if not patterns:
             return
         if len(self.library) >= cap:
-            return self._reject("induce", Rejection("library_full", patterns[0].capability))
+            return self._reject("induce", Rejection("library_full", patterns[0].failure_type))
         cases = [case for case in cases if not self.leaks.answer(case.example())][:CASES]
         user = _json(
-            patterns=[_pattern(pattern) for pattern in patterns[:PATTERNS]],
             cases=[{"case": number, **asdict(case)} for number, case in enumerate(cases, 1)],
+            patterns=[_pattern(pattern) for pattern in patterns[:PATTERNS]],
         )
         drafts = await gather(self._draft(user, cases, number) for number in range(self.proposals))
         skills = {skill.body: skill for skill in drafts if isinstance(skill, Skill)}
@@ -263,9 +263,8 @@ def _shown(skill: Skill) -> dict[str, Any]:
 def _pattern(pattern: Pattern) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "failure_type": pattern.failure_type,
-        "missing_capability": pattern.capability,
         "questions": pattern.support,
-        "examples": list(pattern.examples),
+        "suggestions": list(pattern.suggestions),
     }
     return shown if pattern.category is None else {"category": pattern.category, **shown}
 

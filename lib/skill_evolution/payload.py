@@ -73,7 +73,6 @@ def group_payload(
         text = json.dumps(
             _document(group, limit, cuts, relative=relative, show_category=show_category),
             ensure_ascii=False,
-            indent=1,
         )
         if len(text) <= room * CHARACTERS_A_TOKEN:
             return Payload(text, len(cuts))

@@ -131,9 +131,9 @@ class Transcript:
     def add_reply(self, agent: str, kind: StepKind, text: str, *, cut: bool) -> None:
         """A step from a model's reply; the names of used skills are taken out of it and kept apart."""
         names = re.split(r"[,;\n]", "\n".join(tagged("skills_used", text)))
-        # No skill's name has a capital, or one of these at its ends: models decorate names.
+        # Models decorate names and write them with spaces.
         self.named.setdefault(agent, []).extend(
-            name for part in names if (name := part.strip(" \t`'\"*.-[]()").lower())
+            name for part in names if (name := re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-"))
         )
         self.problems.extend(_form_faults(text))
         self.add(agent, kind, _without("skills_used", text), cut=cut)

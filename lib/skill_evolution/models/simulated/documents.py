@@ -118,7 +118,7 @@ class PatternText(_Document):
     """A pattern of failure with the number of questions behind it."""
 
     failure_type: str
-    missing_capability: str
+    suggestions: Annotated[list[str], Field(min_length=1)]
     questions: Annotated[int, Field(ge=1)] = 1
 
 

@@ -141,7 +141,7 @@ def write_skill(system: str, user: str, chance: Chance) -> str:
     library = read_section(LibraryText, system, "Library").skills
     there = {d.key for skill in library for d, _ in recognise(f"{skill.description}\n{skill.body}")}
     for pattern in patterns:
-        for directive, _ in recognise(pattern.missing_capability):
+        for directive, _ in (found for text in pattern.suggestions for found in recognise(text)):
             if directive.key not in there:
                 return _skill(directive.key, pattern, chance)
     return _written("careful-work", patterns[0], _GENERAL)
