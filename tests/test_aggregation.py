@@ -175,46 +175,18 @@ def test_the_order_of_needs_does_not_change_the_patterns(items: list[tuple[str, 
     assert sum(p.support for p in group_needs(needs)) <= len(needs)
 
 
-def test_needs_are_grouped_by_stems_and_support_counts_questions():
-    # {resolv, rel, date} against {resolv, date}: 2 of 3 stems shared; against {search, twice}: none
-    patterns = group_needs(
-        [
-            need("q1", "resolve relative dates"),
-            need("q1", "resolve relative dates"),
-            need("q2", "resolving dates"),
-            need("q3", "search twice"),
-        ]
-    )
-    assert [(p.capability, p.support, p.questions) for p in patterns] == [
-        ("resolve relative dates", 2, ("q1", "q2")),
-        ("search twice", 1, ("q3",)),
-    ]
-
-
-def test_half_of_the_stems_is_enough_and_less_is_not():
-    assert len(group_needs([need("q1", "cite dates"), need("q2", "dates")])) == 1  # 1 of 2
-    assert len(group_needs([need("q1", "cite all dates"), need("q2", "dates")])) == 2  # 1 of 3
+def test_support_counts_questions_and_the_suggestion_given_most_often_comes_first():
+    needs = [need("q2", "cite dates"), need("q1", "search twice"), need("q1", "cite dates"), need("q1", "cite dates")]
+    (pattern,) = group_needs(needs)
+    assert (pattern.support, pattern.questions) == (2, ("q1", "q2"))
+    assert pattern.suggestions == ("cite dates", "search twice")
+    assert len(group_needs([need("q1", f"rule {i}") for i in range(9)])[0].suggestions) == 6
 
 
 def test_agents_and_failure_types_are_kept_apart():
     needs = [need("q1", "cite dates"), need("q2", "cite dates", agent="agent_2")]
     needs += [need("q3", "cite dates", failure_type="reasoning_error")]
     assert [p.support for p in group_needs(needs)] == [1, 1, 1]
-
-
-def test_a_capability_without_words_joins_nothing():
-    assert [p.support for p in group_needs([need("q1", "..."), need("q2", "???"), need("q3", "...")])] == [1, 1, 1]
-
-
-def test_a_pattern_keeps_the_diagnoses_of_its_questions_as_examples():
-    def diagnosis(question: str, suggestion: str, agent: str = "agent_1") -> Diagnosis:
-        return Diagnosis(question, agent, "retrieval_miss", None, "induce", ("a quote",), suggestion)
-
-    diagnoses = [diagnosis("q1", "s1"), diagnosis("q2", ""), diagnosis("q9", "s9"), diagnosis("q1", "s2", "agent_2")]
-    (pattern,) = group_needs([need("q1", "cite dates"), need("q2", "cite dates")], diagnoses)
-    assert pattern.examples == ("s1", "a quote")
-    many = [diagnosis("q1", f"s{i}") for i in range(9)]
-    assert len(group_needs([need("q1", "cite dates")], many)[0].examples) == 6
 
 
 async def test_conditioned_on_labels_the_category_with_most_support_speaks_for_a_skill():
@@ -244,7 +216,7 @@ async def test_conditioned_on_labels_patterns_do_not_reach_across_categories():
 async def test_needs_that_are_not_grouped_are_passed_on_one_by_one_as_they_come():
     feedbacks = [feedback(question=q, needs=[need(q, "cite dates")]) for q in ("q2", "q1")]
     alone, _ = await aggregated(*feedbacks, group_patterns=False)
-    assert [(p.questions, p.capability, p.support) for p in alone.patterns] == [
-        (("q2",), "cite dates", 1),
-        (("q1",), "cite dates", 1),
+    assert [(p.questions, p.suggestions, p.support) for p in alone.patterns] == [
+        (("q2",), ("cite dates",), 1),
+        (("q1",), ("cite dates",), 1),
     ]

@@ -37,7 +37,7 @@ def verdict(skill: str, direction: Any = "refine", *, score: float = 0.0, **fiel
 
 
 def pattern(capability: str = "search twice", *questions: str) -> Pattern:
-    return Pattern("agent_1", "retrieval_miss", capability, questions or ("q1", "q2"))
+    return Pattern("agent_1", "retrieval_miss", (capability,), questions or ("q1", "q2"))
 
 
 def refused(shop: Workshop) -> list[str]:
@@ -229,7 +229,7 @@ async def test_induction_writes_one_skill_from_the_pattern_with_most_support():
     assert record.evidence == ("q1", "q2", "q3")
     (request,) = model.requests
     shown = request.messages[1].content
-    assert (shown.count('"missing_capability"'), shown.count('"question"')) == (5, 6)
+    assert (shown.count('"failure_type"'), shown.count('"question"')) == (5, 6)
     assert shown.index("search twice") < shown.index("p0")
 
 

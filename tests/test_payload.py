@@ -86,7 +86,7 @@ def test_options_say_what_is_shown() -> None:
     assert "advantage" not in shown(one, relative=False)["rollouts"][0]
     assert shown(one, show_category=True)["category"] == "single_hop"
     assert "category" not in shown(one)
-    assert "context" not in shown(one, context=False)
+    assert "context" not in shown(one)
 
 
 def test_a_long_text_that_repeats_stands_once() -> None:

@@ -185,7 +185,7 @@ def written(patterns, *skills, **options):
 
 
 def pattern(key: str, support=4, failure_type="retrieval_miss"):
-    return Pattern(ROLE.agent, failure_type, CAPABILITIES.get(key, key), tuple(f"q{i}" for i in range(support)))
+    return Pattern(ROLE.agent, failure_type, (CAPABILITIES.get(key, key),), tuple(f"q{i}" for i in range(support)))
 
 
 def test_the_first_pattern_that_no_skill_covers_is_written_for():
@@ -234,7 +234,7 @@ def test_an_overshoot_narrows_what_the_same_kind_of_agent_does():
         ("refine a skill", {"skill": {"name": "a"}}, "field skill.body"),
         ("consolidate skills", {"skills": []}, "field skills"),
         ("write a skill", {"patterns": []}, "field patterns"),
-        ("write a skill", {"patterns": [{"failure_type": "x", "missing_capability": "y"}]}, "no section '# Library'"),
+        ("write a skill", {"patterns": [{"failure_type": "x", "suggestions": ["y"]}]}, "no section '# Library'"),
         ("write a skill", [], "document"),
     ],
 )
@@ -245,7 +245,7 @@ def test_an_invalid_request_is_an_error_that_names_the_place(title, document, me
 
 def test_the_library_is_what_stands_last():
     """A role may speak of a library too."""
-    document = {"patterns": [{"failure_type": "x", "missing_capability": CAPABILITIES["quote_all"], "questions": 9}]}
+    document = {"patterns": [{"failure_type": "x", "suggestions": [CAPABILITIES["quote_all"]], "questions": 9}]}
     reply = task("write a skill", document, '<role>\n# Library\nBe kind.\n</role>\n# Library\n{"skills": []}')
     SkillReply.model_validate(reply)
     with pytest.raises(ModelError, match="section '# Library'"):

@@ -198,7 +198,7 @@ def group_needs(needs: Iterable[Need], *, categories: dict[str, str] | None = No
     is left to the optimizer, which is shown their cases and the suggestions, those given most often first.
     """
     places: dict[tuple[str, str, str | None], list[Need]] = {}
-    for need in needs:
+    for need in sorted(needs, key=lambda need: need.question):
         places.setdefault((need.agent, need.failure_type, categories and categories[need.question]), []).append(need)
     patterns = []
     for (agent, failure_type, category), found in places.items():

@@ -53,6 +53,13 @@ def facts(trajectory: Trajectory) -> dict[str, Any]:
     return {**told, "declined": execution.answer is None}
 
 
+def evidence_handed_over(trajectory: Trajectory) -> bool:
+    """Whether the answering agent was handed all gold lines, or the gold answer itself."""
+    told = facts(trajectory)
+    have, _, of = told.get("gold_lines_handed_over", "0 of 0").partition(" of ")
+    return told.get("gold_answer_handed_over", False) or 0 < int(of) == int(have)
+
+
 def _share(lines: Sequence[str], text: str) -> str:
     return f"{sum(_folded(_ID.sub('', line)) in text for line in lines)} of {len(lines)}"
 

@@ -34,6 +34,11 @@ _ALLOWED: dict[FailureType, tuple[tuple[bool, ...], tuple[Action, ...]]] = {
 }
 
 
+def failure_types(*, answers: bool) -> tuple[FailureType, ...]:
+    """The failures that an agent which answers, or one which doesn't, can be at fault for and learn from."""
+    return tuple(kind for kind, (places, actions) in _ALLOWED.items() if answers in places and "induce" in actions)
+
+
 class Citation(Reply):
     """A numbered step of a numbered rollout."""
 

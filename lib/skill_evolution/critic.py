@@ -11,7 +11,8 @@ from annotated_types import MaxLen
 from pydantic import Field, StringConstraints
 
 from skill_evolution.benchmarks.base import Question
-from skill_evolution.checks import Checker, Citation, Name, QuotedCitation
+from skill_evolution.cases import evidence_handed_over
+from skill_evolution.checks import Checker, Citation, Name, QuotedCitation, failure_types
 from skill_evolution.feedback import (
     UNSPECIFIED,
     Action,
@@ -35,6 +36,8 @@ Lesson = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, m
 Capability = Annotated[str, StringConstraints(strip_whitespace=True, min_length=3, max_length=120)]
 Signed = Annotated[float, Field(strict=True, ge=-1, le=1)]  # strict: true is no credit of 1
 Citations = Annotated[list[Citation], Field(max_length=8)]
+
+QUOTABLE, QUOTE = 24, 120  # lines, and characters of one, that a small model may choose a quotation from (our choice)
 
 
 class CreditItem(Reply):
@@ -114,7 +117,7 @@ class GroupCritic:
             return _empty(group, payload)
         reply = await caller.ask(
             system=system, user=payload.text, schema=schema, purpose="critic", name=group.question.id,
-            names=nameable(group, libraries),
+            names=nameable(group, libraries, self.team),
         )  # fmt: skip
         if isinstance(reply, str):
             return _empty(group, Rejection(reply, ""), cuts=payload.cuts)
@@ -135,18 +138,35 @@ def fitted(group: Group, system: str, caller: Caller, **options: Any) -> Payload
         return Rejection("payload_too_long", str(error))
 
 
-def nameable(group: Group, libraries: Libraries) -> Names:
-    """What a reply about a group can name: agents, skills, rollouts and steps that are there."""
+def nameable(group: Group, libraries: Libraries, team: Team) -> Names:
+    """What a reply about a group can name: agents, failure types, skills, rollouts and steps that fit the facts.
+
+    An answer can't be better than its evidence. So where most failed rollouts had handed it over the fault is the
+    answering agent's, and where most had not it is another's; which failure it is and where it shows is the critic's.
+    """
     skills = list(dict.fromkeys(name for library in libraries.values() for name in library.names()))
-    steps = max((len(t.execution.steps) for t in group.finished if t.execution), default=0)
-    actions: list[Action] = list(get_args(Action)) if skills else ["induce", "none"]
+    bad = [t for t in group.finished if (t.reward or 0.0) < 1 - EQUAL]
+    answers = sum(map(evidence_handed_over, bad)) * 2 >= len(bad) or len(team.roles) == 1
+    agents = [role.agent for role in team.roles if role.answers == answers or not bad]
+    kinds = [kind for kind in failure_types(answers=answers) if kind != "wrong_abstention"]
+    if answers and sum(t.execution is not None and t.execution.answer is None for t in bad) * 2 > len(bad):
+        kinds = ["wrong_abstention"]  # declined although the evidence was there: by its definition
+    numbers = [n for n, t in enumerate(group.trajectories, 1) if t in (bad or group.finished)]
+    steps = [s for t in bad or group.finished if t.execution for s in t.execution.steps if s.agent in agents]
     return {
-        "agent": list(libraries),
-        "action": actions,
+        "agent": agents,
+        "failure_type": kinds if bad else get_args(FailureType),
+        "action": get_args(Action) if skills else ("induce", "none"),
         **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
-        "rollout": range(1, len(group.trajectories) + 1),
-        "step": range(1, steps + 1),
+        "rollout": numbers,
+        "step": sorted({step.number for step in steps}),
+        "quote": list(dict.fromkeys(line for step in steps for line in quotable(step.text)))[:QUOTABLE],
     }
+
+
+def quotable(text: str) -> list[str]:
+    """The lines of a step that a quotation may be, as they stand."""
+    return [line.strip()[:QUOTE] for line in text.splitlines() if len(line.strip()) > len("<handover>")]
 
 
 def _empty(group: Group, rejection: Rejection, *, cuts: int = 0) -> Feedback:

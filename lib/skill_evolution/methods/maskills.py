@@ -63,7 +63,7 @@ class TrajectoryCritic:
             return Feedback(key, category, rejections=(payload,))
         reply = await caller.ask(
             system=system, user=payload.text, schema=TrajectoryReply, purpose="critic", name=group.question.id,
-            names=nameable(group, libraries),
+            names={**nameable(group, libraries, self.team), "agent": self.team.agents},
         )  # fmt: skip
         if isinstance(reply, str):
             return Feedback(key, category, rejections=(Rejection(reply, ""),), cuts=payload.cuts)
