@@ -19,7 +19,7 @@ from skill_evolution.rollouts import Group, Trajectory, advantages
 from skill_evolution.skills import Skill, SkillLibrary
 from skill_evolution.teams import Execution, Step, StepKind, locomo_team
 
-QUESTION = Question("q1", "Where?", "Rome", "single_hop", context="[A:0] passage")
+QUESTION = Question("q1", "Where?", "Rome", "single_hop", context="[A:0] passage", evidence=("A:0",))
 KINDS: tuple[StepKind, ...] = ("call", "result", "handover", "answer")
 
 
@@ -48,12 +48,18 @@ def test_a_group_is_shown_with_rewards_advantages_numbered_steps_and_recorded_us
     assert document == {
         "question": "Where?",
         "gold_answer": "Rome",
-        "context": "[A:0] passage",
+        "gold_evidence": ["[A:0] passage"],
         "rollouts": [
             {
                 "rollout": 1,
                 "reward": 1.0,
                 "advantage": 0.5,
+                "facts": {
+                    "gold_lines_found_by_search": "0 of 1",
+                    "gold_lines_handed_over": "0 of 1",
+                    "gold_answer_handed_over": False,
+                    "declined": False,
+                },
                 "steps": [
                     {"step": 1, "agent": "agent_1", "kind": "call", "text": "c"},
                     {"step": 2, "agent": "agent_1", "kind": "result", "text": "r"},
@@ -67,6 +73,7 @@ def test_a_group_is_shown_with_rewards_advantages_numbered_steps_and_recorded_us
                 "rollout": 2,
                 "reward": 0.0,
                 "advantage": -0.5,
+                "facts": {"gold_lines_found_by_search": "0 of 1", "declined": True},
                 "steps": [{"step": 1, "agent": "agent_1", "kind": "call", "text": "c2"}],
                 "skills_used": {"agent_1": [], "agent_2": []},
                 "final_answer": None,
@@ -120,7 +127,7 @@ def test_what_does_not_fit_is_cut_in_its_middle_marked_and_counted() -> None:
 
 
 def test_a_cut_text_is_no_longer_than_the_limit_that_it_was_cut_to() -> None:
-    payload = group_payload(group((1.0, ["x" * 125] * 4), question=Question("q1", "?", "a", "c")), room=255)
+    payload = group_payload(group((1.0, ["x" * 125] * 4), question=Question("q1", "?", "a", "c")), room=215)
     texts = json.loads(payload.text)["texts"]
     assert payload.cuts == 1
     assert len(texts["T1"]) <= 120  # the shortest limit that there is; the mark is part of it

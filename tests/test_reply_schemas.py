@@ -99,13 +99,23 @@ def test_only_what_is_there_can_be_named():
     assert fitted["properties"]["credits"]["items"]["properties"]["skill"] == {"enum": ["short-answer"]}
 
 
+DIAGNOSED = {
+    "citations": [{"rollout": 1, "step": 1, "quote": "all"}],
+    "agent": "agent_1",
+    "failure_type": "evidence_dropped",
+    "suggestion": "hand over all",
+    "action": "induce",
+}
+
+
 def test_without_skills_none_can_be_credited():
     names = {**NAMES, "skill": [], "redundant_with": []}
     fitted = fitted_schema(json_schema(GroupReply), tokens=640, names=names)
     credit = {"agent": "agent_1", "skill": "any", "credit": 1, "citations": []}
-    jsonschema.validate({"credits": []}, fitted)
+    reply = {"credits": [], "diagnoses": [DIAGNOSED]}
+    jsonschema.validate(reply, fitted)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"credits": [credit]}, fitted)
+        jsonschema.validate({**reply, "credits": [credit]}, fitted)
     assert fitted["properties"]["diagnoses"]["items"]["properties"]["skill"] == {"enum": [None]}
 
 

@@ -77,14 +77,14 @@ class SolvedReply(Reply):
     """The critic's reply about a group without a failure, in which nothing has to be diagnosed."""
 
     contrast: Text = ""
-    diagnoses: Annotated[list[DiagnosisItem], Field(max_length=8)]
+    diagnoses: Annotated[list[DiagnosisItem], Field(max_length=12)]
     credits: Annotated[list[CreditItem], Field(max_length=24)]
 
 
 class GroupReply(SolvedReply):
     """The critic's reply about a group: an empty one is no answer."""
 
-    diagnoses: Annotated[list[DiagnosisItem], Field(min_length=1, max_length=8)]
+    diagnoses: Annotated[list[DiagnosisItem], Field(min_length=1, max_length=12)]
 
 
 class PlainReply(Reply):

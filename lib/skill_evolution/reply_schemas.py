@@ -62,7 +62,8 @@ def _narrowed(node: Any, definitions: Any, names: Names, items: int, characters:
     elif node.get("type") == "array":
         node["items"] = inner(node["items"])
         node["maxItems"] = min(items, node.get("maxItems", items)) if node["items"] else 0
-        node["items"] = node["items"] or {"type": "null"}
+        if not node["items"]:
+            node |= {"items": {"type": "null"}, "minItems": 0}
     elif node.get("type") == "object":
         return _object(node, names, inner)
     return node
