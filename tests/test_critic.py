@@ -98,13 +98,11 @@ BAD_ITEMS = [
     ("diagnoses", {**NEED, "failure_type": "answer_format"}, "action_not_allowed"),
     ("diagnoses", {**NEED, "failure_type": "other"}, "action_not_allowed"),
     ("diagnoses", {**NEED, "suggestion": "     "}, "schema"),
-    ("diagnoses", {**NEED, "citations": [{**QUOTED[0], "rollout": 1}]}, "no_failure"),  # it has the full reward
     ("diagnoses", {**DIAGNOSIS, "citations": [{**QUOTED[0], "quote": "Box 1 is red"}]}, "quote_not_found"),
     ("diagnoses", {**DIAGNOSIS, "citations": [{**QUOTED[0], "quote": "    "}]}, "schema"),
     ("diagnoses", {**DIAGNOSIS, "citations": CITED}, "schema"),  # no quotation
     ("diagnoses", {**DIAGNOSIS, "citations": []}, "schema"),
     ("diagnoses", {**DIAGNOSIS, "failure_type": "answer_format"}, "action_not_allowed"),
-    ("diagnoses", {**DIAGNOSIS, "skill": None}, "action_not_allowed"),
     ("diagnoses", {**DIAGNOSIS, "action": "induce"}, "action_not_allowed"),
     ("diagnoses", {**DIAGNOSIS, "skill": "look", "action": "prune"}, "not_used_where_cited"),
     ("diagnoses", {**DIAGNOSIS, "action": "delete"}, "schema"),
@@ -124,6 +122,15 @@ async def test_a_bad_item_is_dropped_with_its_reason_and_the_good_ones_beside_it
     assert (reasons(alone), alone.accepted) == ([reason], 0)
     beside = await judge({**good, field: [*good[field], item]})
     assert (reasons(beside), beside.accepted) == ([reason], 3)
+
+
+async def test_without_a_skill_to_change_a_suggestion_is_evidence_for_a_new_one():
+    feedback = await judge({"diagnoses": [{**DIAGNOSIS, "skill": None}]})
+    assert feedback.needs == (Need(KEY, "agent_1", "evidence_dropped", "hand over all"),)
+
+
+async def test_a_rollout_with_the_full_reward_shows_no_failure():
+    assert reasons(await judge({"diagnoses": [{**NEED, "citations": [{**QUOTED[0], "rollout": 1}]}]})) == ["no_failure"]
 
 
 async def test_consolidating_in_a_library_of_one_skill_is_not_allowed():

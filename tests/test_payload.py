@@ -127,7 +127,7 @@ def test_what_does_not_fit_is_cut_in_its_middle_marked_and_counted() -> None:
 
 
 def test_a_cut_text_is_no_longer_than_the_limit_that_it_was_cut_to() -> None:
-    payload = group_payload(group((1.0, ["x" * 125] * 4), question=Question("q1", "?", "a", "c")), room=215)
+    payload = group_payload(group((1.0, ["x" * 125] * 4), question=Question("q1", "?", "a", "c")), room=249)
     texts = json.loads(payload.text)["texts"]
     assert payload.cuts == 1
     assert len(texts["T1"]) <= 120  # the shortest limit that there is; the mark is part of it

@@ -93,11 +93,22 @@ def case_of(role: Role, trajectory: Trajectory, common: frozenset[str]) -> Case 
     own = [step.text for step in execution.steps if step.agent == role.agent] if execution else []
     if not lines or not own:
         return None
-    evidence = "\n".join(lines)
-    given = f"Handed over:\n{evidence}" if role.answers else ""
-    right = f"<answer>{question.answer}</answer>" if role.answers else f"<handover>\n{evidence}\n</handover>"
-    texts = masked([question.text, given, own[-1], right], common, answer=question.answer)
-    return Case(*texts)
+    texts = [question.text, "\n".join(lines), own[-1], question.answer]
+    asked, evidence, did, answer = masked(texts, common, answer=question.answer)
+    if role.answers:
+        return Case(asked, f"Handed over:\n{evidence}", did, f"<answer>{answer}</answer>")
+    return Case(asked, "", did, f"<handover>\n{evidence}\n</handover>")
+
+
+def varied(cases: Sequence[Case]) -> list[Case]:
+    """The cases in an order in which each is as unlike as may be to those before it, by the words of the questions."""
+    left, chosen, words = list(cases), [], set()
+    while left:
+        new = min(left, key=lambda case: len(words & set(case.question.split())) / len(case.question.split() or "?"))
+        left.remove(new)
+        chosen.append(new)
+        words |= set(new.question.split())
+    return chosen
 
 
 def masked(texts: Sequence[str], common: frozenset[str], *, answer: str = "") -> list[str]:

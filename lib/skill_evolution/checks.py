@@ -5,7 +5,7 @@ unknown_rollout, unknown_step, step_of_other_agent, no_citation, quote_not_found
 rollout has the full reward), action_not_allowed, not_used_where_cited.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -94,7 +94,7 @@ class Checker:
         return None
 
     def action(
-        self, agent: str, failure_type: FailureType, action: Action, skill: str | None, cited: Sequence[Citation]
+        self, agent: str, failure_type: FailureType, action: Action, skill: str | None, cited: Iterable[Citation]
     ) -> str | None:
         """Whether the action is allowed for the failure type, the agent and the cited rollouts."""
         answers = next(role.answers for role in self.team.roles if role.agent == agent)
@@ -102,8 +102,6 @@ class Checker:
         # In a team of one, all that goes wrong is its doing.
         if (answers not in places and len(self.team.roles) > 1) or action not in actions:
             return "action_not_allowed"
-        if action != "none" and not any(self._failed(citation) for citation in cited):
-            return "no_failure"
         needs_skill = action in ("refine", "prune", "consolidate")
         if needs_skill != (skill is not None) and action != "none":
             return "action_not_allowed"
@@ -113,9 +111,10 @@ class Checker:
             return "not_used_where_cited"
         return None
 
-    def _failed(self, citation: Citation) -> bool:
-        trajectory = self._trajectory(citation.rollout)
-        return trajectory is not None and (trajectory.reward or 0.0) < 1 - EQUAL
+    def failure(self, cited: Iterable[Citation]) -> str | None:
+        """Whether a cited rollout fell short of the full reward."""
+        cited_ones = [t for citation in cited if (t := self._trajectory(citation.rollout))]
+        return None if any((t.reward or 0.0) < 1 - EQUAL for t in cited_ones) else "no_failure"
 
     def _used(self, agent: str, skill: str, cited: Iterable[Citation]) -> bool:
         trajectories = (self._trajectory(citation.rollout) for citation in cited)

@@ -4,6 +4,7 @@
 with the feedback and without a failure type.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
@@ -142,31 +143,34 @@ def nameable(group: Group, libraries: Libraries, team: Team) -> Names:
     """What a reply about a group can name: agents, failure types, skills, rollouts and steps that fit the facts.
 
     An answer can't be better than its evidence. So where most failed rollouts had handed it over the fault is the
-    answering agent's, and where most had not it is another's; which failure it is and where it shows is the critic's.
+    answering agent's, and where most had not it is another's. A small model quotes one rollout as another's; so it may
+    cite the worst of those runs. Which failure it is, where it shows and what to do is the critic's to say.
     """
-    skills = list(dict.fromkeys(name for library in libraries.values() for name in library.names()))
     bad = [t for t in group.finished if (t.reward or 0.0) < 1 - EQUAL]
-    answers = sum(map(evidence_handed_over, bad)) * 2 >= len(bad) or len(team.roles) == 1
+    handed = [evidence_handed_over(t) for t in bad]
+    answers = sum(handed) * 2 >= len(bad) or len(team.roles) == 1
     agents = [role.agent for role in team.roles if role.answers == answers or not bad]
+    shown = [t for t, had in zip(bad, handed, strict=True) if had == answers] or bad or list(group.finished)
+    worst = min(shown, key=lambda t: t.reward or 0.0)
+    steps = [s for s in (worst.execution.steps if worst.execution else ()) if s.agent in agents]
+    skills = [name for agent in agents for name in libraries[agent].names()]
     kinds = [kind for kind in failure_types(answers=answers) if kind != "wrong_abstention"]
-    if answers and sum(t.execution is not None and t.execution.answer is None for t in bad) * 2 > len(bad):
+    if answers and worst.execution and worst.execution.answer is None:
         kinds = ["wrong_abstention"]  # declined although the evidence was there: by its definition
-    numbers = [n for n, t in enumerate(group.trajectories, 1) if t in (bad or group.finished)]
-    steps = [s for t in bad or group.finished if t.execution for s in t.execution.steps if s.agent in agents]
     return {
         "agent": agents,
         "failure_type": kinds if bad else get_args(FailureType),
         "action": get_args(Action) if skills else ("induce", "none"),
         **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
-        "rollout": numbers,
-        "step": sorted({step.number for step in steps}),
+        "rollout": [group.trajectories.index(worst) + 1],
+        "step": [step.number for step in steps],
         "quote": list(dict.fromkeys(line for step in steps for line in quotable(step.text)))[:QUOTABLE],
     }
 
 
 def quotable(text: str) -> list[str]:
     """The lines of a step that a quotation may be, as they stand."""
-    return [line.strip()[:QUOTE] for line in text.splitlines() if len(line.strip()) > len("<handover>")]
+    return [line.strip()[:QUOTE] for line in text.splitlines() if len(re.sub(r"</?\w+>", "", line).strip()) > 2]
 
 
 def _empty(group: Group, rejection: Rejection, *, cuts: int = 0) -> Feedback:
@@ -226,9 +230,17 @@ def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejecti
             or next((reason for name in item.redundant_with if (reason := checker.skill(item.agent, name))), None)
             or checker.action(item.agent, item.failure_type, item.action, item.skill, item.citations)
             or ("no_partner" if item.action == "consolidate" and not set(item.redundant_with) - {item.skill} else None)
+            or (checker.failure(item.citations) if item.action != "none" else None)
         )
 
-    return checked(valid_items(reply, "diagnoses", DiagnosisItem, rejections), check, rejections)
+    items = valid_items(reply, "diagnoses", DiagnosisItem, rejections)
+    return checked([_coherent(item) for item in items], check, rejections)
+
+
+def _coherent(item: DiagnosisItem) -> DiagnosisItem:
+    """With no skill to blame there is none to change: what was suggested is then evidence for a new one."""
+    new = item.skill is None and item.action not in ("none", "induce") and item.failure_type != "other"
+    return item.model_copy(update={"action": "induce"}) if new else item
 
 
 def _capabilities(key: str, reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> list[Need]:

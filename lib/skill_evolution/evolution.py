@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 from skill_evolution.aggregation import Aggregate, Verdict, aggregate
 from skill_evolution.aio import gather
 from skill_evolution.benchmarks.base import SPLITS, Benchmark, Question
-from skill_evolution.cases import case_of
+from skill_evolution.cases import case_of, varied
 from skill_evolution.config import Config, SamplingConfig
 from skill_evolution.critic import question_key
 from skill_evolution.feedback import Feedback, collapse
@@ -212,7 +212,7 @@ class Evolution:
             case_of(shop.role, trajectory, self.leaks.common)
             for trajectory in worst_rollouts(groups, questions, self.config.hard_reward)
         ]
-        await shop.induce(patterns, [case for case in cases if case], cap=self.config.library_cap)
+        await shop.induce(patterns, varied([case for case in cases if case]), cap=self.config.library_cap)
 
     async def screened(self, number: int, base: Libraries, agent: str, library: SkillLibrary) -> float:
         """The mean reward on a few training questions with one agent's library exchanged."""

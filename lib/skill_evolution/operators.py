@@ -53,10 +53,10 @@ class InducedReply(Reply):
     """A new skill and the numbers of the cases that it shows as examples. What the cases have in common comes first."""
 
     common: Annotated[str, Field(max_length=400)]
-    name: Annotated[str, Field(min_length=1, max_length=64)]
-    description: Annotated[str, Field(min_length=1, max_length=1024)]
     body: Annotated[str, Field(min_length=1, max_length=BODY)]
     examples: Annotated[list[Annotated[int, Field(strict=True)]], Field(max_length=EXAMPLES)]
+    description: Annotated[str, Field(min_length=1, max_length=1024)]
+    name: Annotated[str, Field(min_length=1, max_length=64)]
 
 
 Screen = Callable[[SkillLibrary], Awaitable[float]]

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from skill_evolution.checks import Checker, Name
-from skill_evolution.critic import Capability, Signed, Text, fitted, nameable, question_key, well_formed
+from skill_evolution.critic import Capability, Signed, Text, fitted, question_key, well_formed
 from skill_evolution.feedback import UNSPECIFIED, Contribution, Credit, Feedback, Need, Rejection
 from skill_evolution.payload import team_payload
 from skill_evolution.prompting import render
 from skill_evolution.replies import Caller, Reply, checked, valid_items
+from skill_evolution.reply_schemas import Names
 from skill_evolution.rollouts import Group
 from skill_evolution.teams import Libraries, Team
 
@@ -63,11 +64,15 @@ class TrajectoryCritic:
             return Feedback(key, category, rejections=(payload,))
         reply = await caller.ask(
             system=system, user=payload.text, schema=TrajectoryReply, purpose="critic", name=group.question.id,
-            names={**nameable(group, libraries, self.team), "agent": self.team.agents},
+            names=self._names(libraries),
         )  # fmt: skip
         if isinstance(reply, str):
             return Feedback(key, category, rejections=(Rejection(reply, ""),), cuts=payload.cuts)
         return _read(reply, Checker(self.team, libraries, group), key, category, payload.cuts)
+
+    def _names(self, libraries: Libraries) -> Names:
+        skills = [name for library in libraries.values() for name in library.names()]
+        return {"agent": self.team.agents, **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills)}
 
 
 def _read(reply: dict[str, Any], checker: Checker, key: str, category: str, cuts: int) -> Feedback:
