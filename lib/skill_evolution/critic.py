@@ -160,7 +160,8 @@ def nameable(group: Group, libraries: Libraries, team: Team) -> Names:
     return {
         "agent": agents,
         "failure_type": kinds if bad else get_args(FailureType),
-        "action": get_args(Action) if skills else ("induce", "none"),
+        # "none" is an easy way out of a failure that was just described.
+        "action": [a for a in get_args(Action) if a != "none"] if skills else ["induce"],
         **dict.fromkeys(("skill", "redundant_with", "conflict_with"), skills),
         "rollout": [group.trajectories.index(worst) + 1],
         "step": [step.number for step in steps],
