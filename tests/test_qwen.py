@@ -43,7 +43,9 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Model:
     wheel(2, b"two parts")
     python = tmp_path / "python"
     converter = Path(__file__).with_name("fake_vllm.py")
-    python.write_text(f'#!/bin/sh\n[ "$1" = -m ] && {{ echo "no network" >&2; exit 1; }}\nexec {sys.executable} {converter} "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\n[ "$1" = -m ] && {{ echo "no network" >&2; exit 1; }}\nexec {sys.executable} {converter} "$@"\n'
+    )
     python.chmod(0o755)
     return Model(python, paths.CACHE / f"{qwen.NAME}.parts", paths.CACHE / qwen.NAME)
 

@@ -31,7 +31,9 @@ def test_gold_lines_come_in_the_order_of_the_source():
 def test_a_gold_line_counts_by_its_text_with_or_without_its_id():
     told = facts(rollout("The Esk Mill  was built by ann ray.", None))
     assert told == {"gold_lines_handed_over": "1 of 2", "gold_answer_handed_over": False, "declined": True}
-    assert facts(rollout("[Ann Ray:1] [Esk Mill:0]", "Esk"))["gold_lines_handed_over"] == "0 of 2"  # ids alone say nothing
+    assert (
+        facts(rollout("[Ann Ray:1] [Esk Mill:0]", "Esk"))["gold_lines_handed_over"] == "0 of 2"
+    )  # ids alone say nothing
 
 
 def test_a_yes_or_no_is_no_answer_that_could_be_handed_over():

@@ -20,11 +20,11 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _START = re.compile(r"(?:^|[.?!:\]\[\n(])\s*[\"'“]?$")  # what stands before the first word of a sentence
 MANY = 25  # a word that starts so many lines names nothing (our choice)
 _FUNCTION_WORDS = frozenset(
-    """a about after all also an and another any are as at be because been before both but by can could did do does during
-    each every few first for from had has have he her here his how i if in into is it its last later many may more most
-    much my no not now of on once one only or other our she should since so some such than that the their them then there
-    these they this those three throughout through to today two under until up was we were what when where which while
-    who whom whose why will with would yes you your""".split()
+    """a about after all also an and another any are as at be because been before both but by can could did do does
+    during each every few first for from had has have he her here his how i if in into is it its last later many
+    may more most much my no not now of on once one only or other our she should since so some such than that
+    the their them then there these they this those three throughout through to today two under until up was we
+    were what when where which while who whom whose why will with would yes you your""".split()  # noqa: SIM905
 )
 _TIMED = re.compile(r":$|\($")
 _PLAIN = frozenset(("yes", "no"))

@@ -53,9 +53,7 @@ def _team_payload(team: Team, libraries: tuple[SkillLibrary, ...]) -> str:
     return json.dumps({"agents": agents}, ensure_ascii=False, indent=1)
 
 
-def group_payload(
-    group: Group, *, room: int, relative: bool = True, show_category: bool = False
-) -> Payload:
+def group_payload(group: Group, *, room: int, relative: bool = True, show_category: bool = False) -> Payload:
     """One question and its finished rollouts, as JSON.
 
     Args:

