@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skill_evolution.aggregation import Aggregate, aggregate, group_needs, rule_verdict
-from skill_evolution.feedback import Credit, Diagnosis, Feedback, Need, collapse
+from skill_evolution.feedback import Credit, Feedback, Need, collapse
 from skill_evolution.models.base import ModelError
 
 LIBRARIES = toy.libraries((toy.skill("a"), toy.skill("b", body="B.")), (toy.skill("a", body="Other."),))

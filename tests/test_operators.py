@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skill_evolution.aggregation import Pattern, Verdict
+from skill_evolution.cases import Case
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.models.base import Completion, ModelError
 from skill_evolution.models.scripted import ScriptedModel
-from skill_evolution.cases import Case
 from skill_evolution.operators import BODY, Change, Workshop, redundant_groups
 from skill_evolution.skills import Skill, SkillLibrary, load_library, save_library
 

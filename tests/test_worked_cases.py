@@ -49,7 +49,8 @@ def test_the_evidence_is_there_with_all_lines_or_with_the_answer():
 
 def test_a_case_shows_what_would_have_been_right_for_the_agent_and_no_name():
     reader, answerer = (case_of(role, rollout("Mill, Marlby", "Esk Mill"), COMMON) for role in (READER, ANSWERER))
-    assert reader and answerer
+    assert reader
+    assert answerer
     assert reader.example() == (
         "Question: In which town was the builder of the B born?\n<handover>\n[B:0] The B was built by C.\n"
         "[C:1] C was born in the town of D in E.\n</handover>"
