@@ -3,7 +3,7 @@
 import toy
 
 from skill_evolution.benchmarks.base import Question
-from skill_evolution.cases import Case, case_of, evidence_handed_over, facts, gold_lines, masked, varied
+from skill_evolution.cases import Case, case_of, evidence_handed_over, facts, gold_lines, masked, unnamed, varied
 from skill_evolution.leaks import LeakCheck
 from skill_evolution.rollouts import Trajectory
 from skill_evolution.teams import Execution, Step, hotpotqa_team
@@ -72,6 +72,13 @@ def test_ids_and_times_of_a_conversation_stay_and_the_answer_goes_wherever_it_st
     assert text.startswith("[D4:9] (11:50 pm on ")
     assert answer in text
     assert not any(name in text for name in ("Ann", "May", "2023", "bookbinding"))
+
+
+def test_a_text_about_a_question_loses_its_names_and_answer_and_nothing_else():
+    assert unnamed("Look for Ray in the lines of Esk Mill: Marlby stands there.", BORN) == (
+        "Look for C in the lines of B: D stands there."
+    )
+    assert unnamed("Fetch the turns next to a hit.", BORN) == "Fetch the turns next to a hit."
 
 
 def test_unlike_questions_come_first():

@@ -111,14 +111,22 @@ def varied(cases: Sequence[Case]) -> list[Case]:
     return chosen
 
 
-def masked(texts: Sequence[str], common: frozenset[str], *, answer: str = "") -> list[str]:
+def unnamed(text: str, question: Question) -> str:
+    """A text about a question with the question's names and answer replaced by letters."""
+    sources = (question.text, *gold_lines(question))
+    return masked(sources, frozenset(), answer=question.answer, also=(text,))[-1]
+
+
+def masked(texts: Sequence[str], common: frozenset[str], *, answer: str = "", also: Sequence[str] = ()) -> list[str]:
     """The texts with every name, every number and the answer replaced by a letter, the same one wherever it stands.
 
     Args:
         texts: texts of one case.
-        common: words that aren't names although a sentence starts with them.
+        common: further words that aren't names although a sentence starts with them.
         answer: is masked as well, unless it is yes or no.
+        also: further texts, in which only what was found in the others is replaced.
     """
+    common |= _FUNCTION_WORDS
     found = [name for text in texts for name in _names(text, common)]
     if answer and answer.lower() not in _PLAIN:
         found.append(answer)
@@ -127,9 +135,9 @@ def masked(texts: Sequence[str], common: frozenset[str], *, answer: str = "") ->
         whole = next((longer for longer in letters if re.search(rf"\b{re.escape(name)}\b", longer)), None)
         letters[name] = letters[whole] if whole else LETTERS[len(set(letters.values())) % len(LETTERS)]
     if not letters:
-        return list(texts)
+        return [*texts, *also]
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, letters))})\b")
-    return [pattern.sub(lambda match: letters[match[0]], text) for text in texts]
+    return [pattern.sub(lambda match: letters[match[0]], text) for text in (*texts, *also)]
 
 
 def _names(text: str, common: frozenset[str]) -> Iterable[str]:
@@ -156,4 +164,4 @@ def common_words(texts: Sequence[str]) -> frozenset[str]:
     """Words that name nothing: written small somewhere, or in many of the texts."""
     counts = Counter(word.lower() for text in texts for word in set(_WORD.findall(text)))
     small = {word for text in texts for word in _WORD.findall(text) if word.islower()}
-    return _FUNCTION_WORDS | small | {word for word, count in counts.items() if count >= MANY}
+    return frozenset(small | {word for word, count in counts.items() if count >= MANY})

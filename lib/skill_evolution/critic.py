@@ -12,7 +12,7 @@ from annotated_types import MaxLen
 from pydantic import Field, StringConstraints
 
 from skill_evolution.benchmarks.base import Question
-from skill_evolution.cases import evidence_handed_over
+from skill_evolution.cases import evidence_handed_over, unnamed
 from skill_evolution.checks import Checker, Citation, Name, QuotedCitation, failure_types
 from skill_evolution.feedback import (
     UNSPECIFIED,
@@ -235,13 +235,17 @@ def _diagnoses(reply: dict[str, Any], checker: Checker, rejections: list[Rejecti
         )
 
     items = valid_items(reply, "diagnoses", DiagnosisItem, rejections)
-    return checked([_coherent(item) for item in items], check, rejections)
+    return checked([_coherent(item, checker.group.question) for item in items], check, rejections)
 
 
-def _coherent(item: DiagnosisItem) -> DiagnosisItem:
-    """With no skill to blame there is none to change: what was suggested is then evidence for a new one."""
+def _coherent(item: DiagnosisItem, question: Question) -> DiagnosisItem:
+    """With no skill to blame there is none to change: what was suggested is then evidence for a new one.
+
+    The suggestion goes on without the question's names and answer, whatever the critic was asked for.
+    """
     new = item.skill is None and item.action not in ("none", "induce") and item.failure_type != "other"
-    return item.model_copy(update={"action": "induce"}) if new else item
+    action = "induce" if new else item.action
+    return item.model_copy(update={"action": action, "suggestion": unnamed(item.suggestion, question)})
 
 
 def _capabilities(key: str, reply: dict[str, Any], checker: Checker, rejections: list[Rejection]) -> list[Need]:
