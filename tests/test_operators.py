@@ -233,6 +233,33 @@ async def test_induction_writes_one_skill_from_the_pattern_with_most_support():
     assert shown.index("search twice") < shown.index("p0")
 
 
+async def test_of_several_proposals_the_best_on_the_screen_goes_on_and_bad_ones_are_counted():
+    shop, model = workshop(*({**WRITTEN, "name": name, "body": f"Say {name}."} for name in "abc"), "no JSON")
+    shop.proposals = 4
+
+    async def screen(library: SkillLibrary) -> float:
+        return {"a": 0.1, "b": 0.9, "c": 0.2}[library.skills[-1].name]
+
+    shop.screen = screen
+    await shop.induce([pattern()], [], cap=8)
+    assert (shop.library.names(), refused(shop)) == (("b",), ["induce:not_json"])
+    assert len({request.sample_id for request in model.requests}) == 4
+
+
+async def test_a_skill_shows_the_cases_that_were_chosen_with_what_is_right_and_none_that_holds_an_answer():
+    cases = [Case(f"question {i}?", "", "a fault", f"<handover>\nline {i}\n</handover>") for i in range(3)]
+    leaking = Case("where is the Blue Mill?", "", "", "")
+    shop, model = workshop({**WRITTEN, "examples": [3, 1, 3]})
+    shop.leaks = LeakCheck([type(TRAIN[0])("q", "Where?", "Blue Mill", "any")])
+    await shop.induce([pattern()], [leaking, *cases], cap=8)
+    assert "Blue Mill" not in model.requests[0].messages[1].content
+    (new,) = shop.library
+    assert new.body == (
+        "Search a second time.\n\nExample.\nQuestion: question 2?\n<handover>\nline 2\n</handover>\n\n"
+        "Example.\nQuestion: question 0?\n<handover>\nline 0\n</handover>"
+    )
+
+
 async def test_induction_needs_a_pattern_and_room():
     shop, model = workshop(skills=SKILLS)
     await shop.induce([], [Case("hard", "", "nothing", "all")], cap=8)
