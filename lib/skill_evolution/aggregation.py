@@ -195,7 +195,8 @@ def group_needs(needs: Iterable[Need], *, categories: dict[str, str] | None = No
     """Needs to patterns, by falling support: one an agent and failure type (and category, if conditioned on it).
 
     What critics suggest differs in its wording more than the failures do; so what a pattern's questions have in common
-    is left to the optimizer, which is shown their cases and the suggestions, those given most often first.
+    is left to the optimizer, which is shown their cases. A suggestion counts as a pattern does: by being made more than
+    once; of those made once, which tend to be about their question, only one is kept, and only where there is no other.
     """
     places: dict[tuple[str, str, str | None], list[Need]] = {}
     for need in sorted(needs, key=lambda need: need.question):
@@ -203,7 +204,9 @@ def group_needs(needs: Iterable[Need], *, categories: dict[str, str] | None = No
     patterns = []
     for (agent, failure_type, category), found in places.items():
         named = Counter(sorted(need.capability for need in found))
-        suggestions = tuple(text for text, _ in named.most_common(SUGGESTIONS))
+        suggestions = [text for text, count in named.most_common(SUGGESTIONS) if count > 1] or [
+            named.most_common(1)[0][0]
+        ]
         questions = tuple(dict.fromkeys(need.question for need in found))
-        patterns.append(Pattern(agent, failure_type, suggestions, questions, category))
+        patterns.append(Pattern(agent, failure_type, tuple(suggestions), questions, category))
     return sorted(patterns, key=lambda p: (-p.support, p.agent, p.failure_type))
