@@ -176,12 +176,12 @@ def test_the_order_of_needs_does_not_change_the_patterns(items: list[tuple[str, 
 
 
 def test_support_counts_questions_and_the_suggestion_given_most_often_comes_first():
-    needs = [need("q2", "cite dates"), need("q1", "search twice"), need("q1", "cite dates"), need("q1", "cite dates")]
+    needs = [need(q, text) for q, text in (("q2", "cite dates"), ("q1", "cite dates"), *[("q1", "search twice")] * 2)]
     (pattern,) = group_needs(needs)
     assert (pattern.support, pattern.questions) == (2, ("q1", "q2"))
     assert pattern.suggestions == ("cite dates",)
     assert group_needs([need("q1", f"rule {i}") for i in range(9)])[0].suggestions == ("rule 0",)
-    assert len(group_needs([need("q1", f"rule {i // 2}") for i in range(18)])[0].suggestions) == 6
+    assert len(group_needs([need(f"q{i}", f"rule {i // 2}") for i in range(18)])[0].suggestions) == 6
 
 
 def test_agents_and_failure_types_are_kept_apart():

@@ -203,7 +203,7 @@ def group_needs(needs: Iterable[Need], *, categories: dict[str, str] | None = No
         places.setdefault((need.agent, need.failure_type, categories and categories[need.question]), []).append(need)
     patterns = []
     for (agent, failure_type, category), found in places.items():
-        named = Counter(sorted(need.capability for need in found))
+        named = Counter(text for _, text in sorted({(need.question, need.capability) for need in found}))
         suggestions = [text for text, count in named.most_common(SUGGESTIONS) if count > 1] or [
             named.most_common(1)[0][0]
         ]
