@@ -23,7 +23,14 @@ RAN = "[D3:2] (1:00 pm on 2 May, 2023) Ann: I ran the marathon yesterday."
 MILL, BURNT = "[The Mill:0] The mill was built by Ann Ray.", "[The Mill:1] It burnt down."
 BIRTH = "[Ann Ray:0] Ann Ray was born in Esk."
 PASSAGES = f"{MILL}\n{BURNT}\n\n{BIRTH}"
-BORN = Question("q3", "Where was the builder of the mill born?", "Esk", "bridge", context=PASSAGES)
+BORN = Question(
+    "q3",
+    "Where was the builder of the mill born?",
+    "Esk",
+    "bridge",
+    context=PASSAGES,
+    evidence=("The Mill:0", "Ann Ray:0"),
+)
 
 
 class Recording(SimulatedReader):

@@ -17,7 +17,7 @@ from skill_evolution.models.simulated import SimulatedReader
 from skill_evolution.models.simulated.directives import DIRECTIVES, recognise
 from skill_evolution.models.simulated.judging import CAPABILITIES
 from skill_evolution.models.simulated.optimizer import OVERSHOOTS, overshoot_risk
-from skill_evolution.operators import SkillReply, Workshop
+from skill_evolution.operators import InducedReply, Workshop
 from skill_evolution.replies import Caller
 from skill_evolution.skills import Skill, SkillLibrary
 from skill_evolution.teams import locomo_team
@@ -247,7 +247,7 @@ def test_the_library_is_what_stands_last():
     """A role may speak of a library too."""
     document = {"patterns": [{"failure_type": "x", "suggestions": [CAPABILITIES["quote_all"]], "questions": 9}]}
     reply = task("write a skill", document, '<role>\n# Library\nBe kind.\n</role>\n# Library\n{"skills": []}')
-    SkillReply.model_validate(reply)
+    InducedReply.model_validate(reply)
     with pytest.raises(ModelError, match="section '# Library'"):
         task("write a skill", document, "# Library\nnone")
 
