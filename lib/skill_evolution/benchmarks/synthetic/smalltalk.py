@@ -53,6 +53,14 @@ POOLS: dict[str, tuple[str, ...]] = {
     }.items()
 }
 
+# What is said to a fact, good or bad, of the speaker {s}.
+REPLIES = (
+    "Really, {s}? I had no idea.", "You always have something new to tell, {s}.", "I didn't see that coming!",
+    "Ha, that sounds just like you, {s}.", "Thanks for telling me, {s}.", "I can picture that very well.",
+    "You'll have to tell me more when we meet.", "Well, there is never a dull moment with you.", "Fair enough, {s}.",
+    "Oh, I must tell my sister-in-law about that.", "I see. And the rest of the week?", "Good to know, {s}.",
+    "Now that surprises me.",
+)  # fmt: skip
 # Distractors: a turn with the topic {k} of a question but no answer to it.
 ECHOES = (
     "By the way, somebody mentioned the {k} again and I had to smile.",
@@ -61,7 +69,8 @@ ECHOES = (
     "I told my neighbour about the {k}, and now the whole street knows.",
     "We really should talk about the {k} when there is more time.",
 )
-LEADS = ("I", "Guess what, I", "By the way, I", "You know what? I")
+# Around a fact, now and then.
+LEADS = ("", "", "", "", "Guess what! ", "You will laugh. ", "A bit of news from me. ", "Listen to this. ")
 TAILS = (
     "",
     "",
@@ -104,16 +113,6 @@ CHATTER = (
 WEATHERS = ("grey", "foggy", "stormy", "mild", "damp", "windy", "hazy", "frosty")
 UTENSILS = ("toaster", "dishwasher", "radiator", "lawnmower", "printer", "doorbell", "kettle", "hairdryer")
 DOGS = ("terrier", "spaniel", "poodle", "beagle", "mastiff", "dachshund")
-REPLIES = (
-    "Really, {s}? I had no idea.",
-    "You always have the best stories, {s}.",
-    "I didn't see that coming!",
-    "Ha, that sounds just like you, {s}.",
-    "Thanks for telling me, {s}.",
-    "You'll have to tell me more when we meet.",
-    "I can picture that very well.",
-    "Well, there is never a dull moment with you.",
-)
 CAPTIONS = (
     "a photo of a {w} morning over a row of houses",
     "a photo of a wooden table with two cups",
