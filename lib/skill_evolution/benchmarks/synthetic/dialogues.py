@@ -117,14 +117,10 @@ def _single_hop(draft: Draft) -> None:
 
 
 def _temporal(draft: Draft) -> None:
-    """Ten times about the subject.
-
-    Three stated, three relative, two told by another event that has its own date, two plans told in reply to a
-    question.
-    """
+    """Ten times about the subject: three stated, three relative, two by another dated event, two plans in a reply."""
     rng = draft.rng
     anchors = rng.sample(talk.ANCHORS, 2)
-    for number, (past, base, topic) in enumerate(rng.sample(talk.EVENTS, 8)):
+    for number, (past, base, what) in enumerate(rng.sample(talk.EVENTS, 8)):
         speaker, other = draft.pair()
         exchange, rests_on = draft.fact(speaker, other, ""), []
         if number < 6:
@@ -133,24 +129,24 @@ def _temporal(draft: Draft) -> None:
         else:
             anchor = anchors[number - 6]
             earlier = draft.told(speaker, other, "")
-            day = timeline.exact(rng, draft.days[draft.place(earlier, 0, SESSIONS // 2)])
+            today = draft.days[draft.place(earlier, 0, SESSIONS // 2)]
+            day = rng.choice((timeline.stated, timeline.days_ago))(rng, today)
             earlier.turns[0] = (speaker, f"I {anchor} {day.said}.")
             session = draft.place(exchange, SESSIONS // 2)
             words, shift = rng.choice(talk.AFTER)
             when = timeline.When(f"{words} I {anchor}", timeline.moved(day.gold, shift))
             rests_on = [earlier]
-        text = f"{exchange.turns[0][1]}I {past} {when.said}.{rng.choice(smalltalk.TAILS)}"
-        exchange.turns[0] = (speaker, text)
-        draft.echo(topic, session)
-        draft.ask(about(f"When did {{S}} {base}?", speaker), when.gold, TEMPORAL, [*rests_on, exchange])
+        lead, tail = exchange.turns[0][1], rng.choice(smalltalk.TAILS)
+        exchange.turns[0] = (speaker, f"{lead}I {past} {what} {when.said}.{tail}")
+        draft.echo(re.split(r"\b(?:the|my|an|from) ", what)[-1], session)
+        asked = about(f"When did {{S}} {base} {what}?".replace(" my ", " {P} "), speaker)
+        draft.ask(asked, when.gold, TEMPORAL, [*rests_on, exchange])
     for plan in rng.sample(talk.PLANS, 2):
         speaker, other = draft.pair()
         exchange = Exchange([], gold=2)
         when = timeline.coming(rng, draft.days[draft.place(exchange)])
-        exchange.turns += [
-            (other, f"Do you know yet when you will {plan}?"),
-            (speaker, f"Yes, {when.said}, if nothing gets in the way."),
-        ]
+        reply = f"Yes, {when.said}, if nothing gets in the way."
+        exchange.turns += [(other, f"Do you know yet when you will {plan}?"), (speaker, reply)]
         draft.ask(f"When is {speaker} going to {plan}?", when.gold, TEMPORAL, [exchange])
 
 

@@ -126,31 +126,25 @@ _OF_TOWNS = (
 )  # fmt: skip
 
 _INTROS = (
-    "{y} was a {o} with a taste for long walks.",
-    "{y} was a {o} whose name was known far beyond the region.",
+    "{y} was a {o} with a taste for long walks.", "{y} was a {o} whose name was known far beyond the region.",
     "{y} was a {o} who kept a diary for forty years.",
     "{y}, a {o} by trade, grew up among seven brothers and sisters.",
-)
+)  # fmt: skip
 _ASIDES = (
-    "{He} rarely gave interviews.",
-    "A street in the capital is named after {him}.",
-    "Friends remember {his} dry sense of humour.",
-    "Many of {his} letters are kept in an archive.",
+    "{He} rarely gave interviews.", "A street in the capital is named after {him}.",
+    "Friends remember {his} dry sense of humour.", "Many of {his} letters are kept in an archive.",
     "{He} spoke four languages and collected maps.",
-)
+)  # fmt: skip
 _TOWN_INTROS = (
-    "{y} is a small town with a weekly market.",
-    "{y} is a quiet town on the edge of a forest.",
+    "{y} is a small town with a weekly market.", "{y} is a quiet town on the edge of a forest.",
     "{y} is a town best known for its cheese.",
-)
+)  # fmt: skip
 _TOWN_ASIDES = ("Its railway station was closed long ago.", "About nine thousand people live there.")
 _THING_ASIDES = (
-    "Several books have been devoted to it.",
-    "A stamp was issued for its anniversary.",
-    "Local newspapers have reported on it many times.",
-    "A short film about it has been shown on television.",
+    "Several books have been devoted to it.", "A stamp was issued for its anniversary.",
+    "Local newspapers have reported on it many times.", "A short film about it has been shown on television.",
     "Its early years are described in a memoir.",
-)
+)  # fmt: skip
 
 
 def _an(text: str) -> str:
@@ -257,8 +251,7 @@ _SCALES = (
     Scale(
         "Bridge", "carries a country road across a gorge", "It was opened to traffic in {v}.", (1850, 1990),
         (("Which bridge was opened earlier, {p} or {q}?", True),
-         ("Which bridge was opened more recently, {p} or {q}?", False)),
-        (_COUNTY, _ARCHITECT),
+         ("Which bridge was opened more recently, {p} or {q}?", False)), (_COUNTY, _ARCHITECT),
     ),
     Scale(
         "Lighthouse", "warns ships of a reef", "Its tower is {v} metres high.", (12, 95),
@@ -267,14 +260,12 @@ _SCALES = (
     ),
     Scale(
         "Lake", "was formed by a glacier", "It covers an area of {v} square kilometres.", (3, 480),
-        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)),
-        (_COUNTY,),
+        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)), (_COUNTY,),
     ),
     Scale(
         "Library", "is open to readers of three counties", "It keeps {v} manuscripts in its vaults.", (100, 1700),
         (("Which library keeps more manuscripts, {p} or {q}?", False),
-         ("Which library has fewer manuscripts, {p} or {q}?", True)),
-        (_COUNTY, _ARCHITECT),
+         ("Which library has fewer manuscripts, {p} or {q}?", True)), (_COUNTY, _ARCHITECT),
     ),
     Scale(
         "Theatre", "stages comedies and puppet plays", "Its hall has {v} seats.", (80, 999),
