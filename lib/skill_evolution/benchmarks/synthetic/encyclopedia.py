@@ -238,7 +238,7 @@ class Scale:
     """
 
     noun: str
-    opening: str
+    openings: tuple[str, ...]
     line: str
     values: tuple[int, int]
     asks: tuple[tuple[str, bool], ...]
@@ -249,44 +249,44 @@ _COUNTY = ("Are {p} and {q} in the same county?", "It lies in the county of {v}.
 _ARCHITECT = ("Were {p} and {q} designed by the same architect?", "It was designed by the architect {v}.", "person")
 _SCALES = (
     Scale(
-        "Bridge", "carries a country road across a gorge", "It was opened to traffic in {v}.", (1850, 1990),
+        "Bridge", ("carries a country road across a gorge", "spans a narrow inlet"), "It was opened to traffic in {v}.",
+        (1850, 1990),
         (("Which bridge was opened earlier, {p} or {q}?", True),
-         ("Which bridge was opened more recently, {p} or {q}?", False)), (_COUNTY, _ARCHITECT),
-    ),
+         ("Which bridge was opened more recently, {p} or {q}?", False)), (_COUNTY, _ARCHITECT)),
     Scale(
-        "Lighthouse", "warns ships of a reef", "Its tower is {v} metres high.", (12, 95),
+        "Lighthouse", ("warns ships of a reef", "marks the entrance of a bay", "stands on a rocky island"),
+        "Its tower is {v} metres high.", (12, 95),
         (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True)),
-        (_COUNTY, _ARCHITECT),
-    ),
+        (_COUNTY, _ARCHITECT)),
     Scale(
-        "Lake", "was formed by a glacier", "It covers an area of {v} square kilometres.", (3, 480),
-        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)), (_COUNTY,),
-    ),
+        "Lake", ("was formed by a glacier", "lies between two mountains", "is rich in trout"),
+        "It covers an area of {v} square kilometres.", (3, 480),
+        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)), (_COUNTY,)),
     Scale(
-        "Library", "is open to readers of three counties", "It keeps {v} manuscripts in its vaults.", (100, 1700),
+        "Library", ("is open to readers of three counties", "was once part of an abbey"),
+        "It keeps {v} manuscripts in its vaults.", (100, 1700),
         (("Which library keeps more manuscripts, {p} or {q}?", False),
-         ("Which library has fewer manuscripts, {p} or {q}?", True)), (_COUNTY, _ARCHITECT),
-    ),
+         ("Which library has fewer manuscripts, {p} or {q}?", True)), (_COUNTY, _ARCHITECT)),
     Scale(
-        "Theatre", "stages comedies and puppet plays", "Its hall has {v} seats.", (80, 999),
+        "Theatre", ("stages comedies", "is known for its puppet plays", "has its own choir"), "Its hall has {v} seats.",
+        (80, 999),
         (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False)),
-        (_COUNTY, _ARCHITECT),
-    ),
+        (_COUNTY, _ARCHITECT)),
     Scale(
-        "Railway", "runs along the coast", "The line was finished in {v}.", (1840, 1960),
+        "Railway", ("runs along the coast", "crosses a range of hills", "carries mostly freight"),
+        "The line was finished in {v}.", (1840, 1960),
         (("Which railway was finished first, {p} or {q}?", True),),
-        (("Were {p} and {q} planned by the same engineer?", "It was planned by the engineer {v}.", "person"),),
-    ),
+        (("Were {p} and {q} planned by the same engineer?", "It was planned by the engineer {v}.", "person"),)),
     Scale(
-        "person", "was a painter of landscapes", "{He} was born in {v}.", (1790, 1940),
+        "person", ("was a painter of landscapes", "was a maker of violins", "was a marine biologist"),
+        "{He} was born in {v}.", (1790, 1940),
         (("Who was born earlier, {p} or {q}?", True), ("Who was born first, {p} or {q}?", True)),
-        (("Were {p} and {q} born in the same town?", "{He} was born in the town of {v}.", "place"),),
-    ),
+        (("Were {p} and {q} born in the same town?", "{He} was born in the town of {v}.", "place"),)),
     Scale(
-        "work", "is a novel about two families", "It was published in {v}.", (1860, 1990),
+        "work", ("is a novel about two families", "is a novel set on an island"), "It was published in {v}.",
+        (1860, 1990),
         (("Which novel was published first, {p} or {q}?", True),),
-        (("Were {p} and {q} written by the same author?", "It was written by the author {v}.", "person"),),
-    ),
+        (("Were {p} and {q} written by the same author?", "It was written by the author {v}.", "person"),)),
 )  # fmt: skip
 
 
@@ -298,9 +298,9 @@ def _compared(scale: Scale, line: str, value: str, names: Names, rng: random.Ran
     aside = f"A guidebook of {rng.randint(1991, 2015)} has a chapter on it."
     if scale.noun == "person":
         aside = rng.choice(_ASIDES).format(**_words_for(name))
-    elif rng.random() < 0.4:
+    elif scale.noun == "work" or rng.random() < 0.4:
         aside = rng.choice(_THING_ASIDES)
-    body = [f"{'' if plain else 'The '}{name} {scale.opening}.", *rng.sample((told, aside), 2)]
+    body = [f"{'' if plain else 'The '}{name} {rng.choice(scale.openings)}.", *rng.sample((told, aside), 2)]
     return (name, body), body.index(told)
 
 

@@ -51,7 +51,7 @@ ECHOES = (
     "We really should talk about the {k} when there is more time.",
 )  # fmt: skip
 # Around a fact, now and then.
-LEADS = ("", "", "", "", "Guess what! ", "You will laugh. ", "A bit of news from me. ", "Listen to this. ")
+LEADS = ("", "", "", "", "Guess what! ", "I wanted to tell you. ", "A bit of news from me. ", "Listen to this. ")
 TAILS = (
     "",
     "",
