@@ -307,7 +307,7 @@ def _compared(scale: Scale, line: str, value: str, names: Names, rng: random.Ran
 def _comparison(rng: random.Random, names: Names) -> Drafted:
     """A comparison by value, or of one trait (yes/no), of two things among eight others."""
     scale = rng.choice(_SCALES)
-    by_trait, same = rng.random() < 0.45, rng.random() < 0.5
+    by_trait, same = rng.random() < 0.5, rng.random() < 0.5
     if by_trait:
         ask, line, pool = rng.choice(scale.traits)
         make = (lambda: f"{names.place()}shire") if pool == "county" else (lambda: _value(pool, names, rng))
