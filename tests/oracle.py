@@ -199,7 +199,7 @@ _LISTS = [
 ]
 _BROUGHT = re.compile(r"^What did (?P<S>\w+) bring home from the (.+), the (.+) and the (.+)\?$")
 _SOURCES = {place: _pattern(turn, whole=False) for place, turn in talk.SOURCES}
-_PAST = {base: past for past, base, _ in talk.EVENTS}
+_PAST = {f"{base} {what}".replace(" my ", " {P} "): f"{past} {what}" for past, base, what in talk.EVENTS}
 
 
 def locomo(question: str, turns: Sequence[Turn]) -> str | None:

@@ -159,11 +159,12 @@ def test_empty_library_is_weak_and_helpful_skills_are_strong(cases, helpful):
 
     (Normal distribution function at logit(p) / SPREAD; p is 0.85 for a shown directive, 0.2 or 0.25 for most others.)
     Most questions take two behaviours (0.77 of them with skills, 0.04 without), a wrong or long answer still shares
-    some words with the gold one, and up to 20 % of a category are made to stay out of reach.
+    some words with the gold one, and up to 20 % of a category can't be had by rules on words (none of the comparisons,
+    of which there are only 50).
     """
     empty = evaluate(cases, [])
     assert all(0.2 <= value <= 0.45 for value in empty.values()), empty
-    assert all(0.6 <= value <= 0.85 for value in helpful.values()), helpful
+    assert all(0.6 <= value <= 0.9 for value in helpful.values()), helpful
 
 
 @pytest.mark.parametrize("key", HARMFUL)

@@ -47,6 +47,7 @@ class Draft:
     sessions: list[list[Exchange]] = field(default_factory=lambda: [[] for _ in range(SESSIONS)])
     asked: list[Asked] = field(default_factory=list)
     fillers: dict[str, Iterator[str]] = field(default_factory=dict)
+    replies: list[str] = field(default_factory=list)
     subject: int | None = None
 
     def fill(self, pool: str) -> str:
@@ -68,8 +69,13 @@ class Draft:
         return session
 
     def told(self, speaker: str, other: str, text: str) -> Exchange:
-        """A turn with a fact and the other speaker's remark on it."""
-        return Exchange([(speaker, text), (other, self.rng.choice(smalltalk.REPLIES).format(s=speaker))])
+        """A turn and the other speaker's remark on it."""
+        self.replies = self.replies or self.rng.sample(smalltalk.REPLIES, len(smalltalk.REPLIES))
+        return Exchange([(speaker, text), (other, self.replies.pop().format(s=speaker))])
+
+    def fact(self, speaker: str, other: str, text: str) -> Exchange:
+        """A turn that tells a fact, now and then with an opening."""
+        return self.told(speaker, other, self.rng.choice(smalltalk.LEADS) + text)
 
     def echo(self, topic: str, session: int) -> None:
         """Often lets either speaker mention the topic of a fact again, mostly in a later session, without the fact."""
@@ -102,48 +108,45 @@ def _single_hop(draft: Draft) -> None:
     for fact in told + rng.sample(talk.INFLECTED, 3 - remote) + rng.sample(talk.REMOTE, remote):
         speaker, other = draft.pair()
         value = draft.fill(fact.pool)
-        exchange = draft.told(speaker, other, fact.turn.format(x=value))
+        text = fact.turn.format(x=value)
+        exchange = draft.fact(speaker, other, text)
         if fact.opening:
-            exchange = Exchange([(other, fact.opening), exchange.turns[0]], gold=2)
+            exchange = Exchange([(other, fact.opening), (speaker, text)], gold=2)
         draft.echo(fact.topic, draft.place(exchange))
         draft.ask(about(fact.question, speaker), value, SINGLE_HOP, [exchange])
 
 
 def _temporal(draft: Draft) -> None:
-    """Ten times about the subject.
-
-    Three stated, three relative, two told by another event that has its own date, two plans told in reply to a
-    question.
-    """
+    """Ten times about the subject: three stated, three relative, two by another dated event, two plans in a reply."""
     rng = draft.rng
     anchors = rng.sample(talk.ANCHORS, 2)
-    for number, (past, base, topic) in enumerate(rng.sample(talk.EVENTS, 8)):
+    for number, (past, base, what) in enumerate(rng.sample(talk.EVENTS, 8)):
         speaker, other = draft.pair()
-        exchange, rests_on = draft.told(speaker, other, ""), []
+        exchange, rests_on = draft.fact(speaker, other, ""), []
         if number < 6:
             session = draft.place(exchange)
             when = (timeline.stated if number < 3 else timeline.past)(rng, draft.days[session])
         else:
             anchor = anchors[number - 6]
             earlier = draft.told(speaker, other, "")
-            day = timeline.exact(rng, draft.days[draft.place(earlier, 0, SESSIONS // 2)])
+            today = draft.days[draft.place(earlier, 0, SESSIONS // 2)]
+            day = rng.choice((timeline.stated, timeline.days_ago))(rng, today)
             earlier.turns[0] = (speaker, f"I {anchor} {day.said}.")
             session = draft.place(exchange, SESSIONS // 2)
             words, shift = rng.choice(talk.AFTER)
             when = timeline.When(f"{words} I {anchor}", timeline.moved(day.gold, shift))
             rests_on = [earlier]
-        lead, tail = rng.choice(smalltalk.LEADS), rng.choice(smalltalk.TAILS)
-        exchange.turns[0] = (speaker, f"{lead} {past} {when.said}.{tail}")
-        draft.echo(topic, session)
-        draft.ask(about(f"When did {{S}} {base}?", speaker), when.gold, TEMPORAL, [*rests_on, exchange])
+        lead, tail = exchange.turns[0][1], rng.choice(smalltalk.TAILS)
+        exchange.turns[0] = (speaker, f"{lead}I {past} {what} {when.said}.{tail}")
+        draft.echo(re.split(r"\b(?:the|my|an|from) ", what)[-1], session)
+        asked = about(f"When did {{S}} {base} {what}?".replace(" my ", " {P} "), speaker)
+        draft.ask(asked, when.gold, TEMPORAL, [*rests_on, exchange])
     for plan in rng.sample(talk.PLANS, 2):
         speaker, other = draft.pair()
         exchange = Exchange([], gold=2)
         when = timeline.coming(rng, draft.days[draft.place(exchange)])
-        exchange.turns += [
-            (other, f"Do you know yet when you will {plan}?"),
-            (speaker, f"Yes, {when.said}, if nothing gets in the way."),
-        ]
+        reply = f"Yes, {when.said}, if nothing gets in the way."
+        exchange.turns += [(other, f"Do you know yet when you will {plan}?"), (speaker, reply)]
         draft.ask(f"When is {speaker} going to {plan}?", when.gold, TEMPORAL, [exchange])
 
 
@@ -161,7 +164,7 @@ def _multi_hop(draft: Draft) -> None:
                 turns[-1] = items.plain
             values = [draft.fill(items.pool) for _ in turns]
             told = [turn.format(x=value) for turn, value in zip(turns, values, strict=True)]
-        exchanges = [draft.told(speaker, other, text) for text in told]
+        exchanges = [draft.fact(speaker, other, text) for text in told]
         _spread(draft, exchanges)
         draft.ask(about(items.question, speaker), ", ".join(values), MULTI_HOP, exchanges)
     places = rng.sample(talk.SOURCES, 9)
@@ -169,7 +172,7 @@ def _multi_hop(draft: Draft) -> None:
         speaker, other = draft.pair()
         chosen = places[first : first + 3]
         values = [draft.fill("gift") for _ in chosen]
-        exchanges = [draft.told(speaker, other, turn.format(x=v)) for (_, turn), v in zip(chosen, values, strict=True)]
+        exchanges = [draft.fact(speaker, other, turn.format(x=v)) for (_, turn), v in zip(chosen, values, strict=True)]
         _spread(draft, exchanges)
         a, b, c = (f"the {name}" for name, _ in chosen)
         draft.ask(f"What did {speaker} bring home from {a}, {b} and {c}?", ", ".join(values), MULTI_HOP, exchanges)
@@ -192,18 +195,18 @@ def _open_domain(draft: Draft) -> None:
     for topic, question, good, bad in rng.sample(talk.LIKELY, 6 - riddles):
         speaker, other = draft.pair()
         yes = rng.random() < 0.5
-        exchange = draft.told(speaker, other, good if yes else bad)
+        exchange = draft.fact(speaker, other, good if yes else bad)
         draft.echo(topic, draft.place(exchange))
         draft.ask(question.format(S=speaker), "Likely yes" if yes else "Likely no", OPEN_DOMAIN, [exchange])
     for question, options, turn in rng.sample(talk.PREFERENCES, 4):
         speaker, other = draft.pair()
         value = rng.choice(options)
-        exchange = draft.told(speaker, other, turn.format(x=value))
+        exchange = draft.fact(speaker, other, turn.format(x=value))
         draft.place(exchange)
         draft.ask(question.format(S=speaker, a=options[0], b=options[1]), value, OPEN_DOMAIN, [exchange])
     for question, turn, answer in rng.sample(talk.RIDDLES, riddles):
         speaker, other = draft.pair()
-        exchange = draft.told(speaker, other, turn)
+        exchange = draft.fact(speaker, other, turn)
         draft.place(exchange)
         draft.ask(question.format(S=speaker), answer, OPEN_DOMAIN, [exchange])
 
@@ -224,7 +227,7 @@ def _turns(draft: Draft, number: int, chatter: Iterator[tuple[str, str]]) -> lis
     """
     rng = draft.rng
     facts = rng.sample(draft.sessions[number], len(draft.sessions[number]))
-    size = rng.randint(22, 30)
+    size = rng.randint(24, 32)
     while sum(len(exchange.turns) for exchange in facts) + 2 < size - 1:
         facts.insert(rng.randint(0, len(facts)), _chatter(draft, next(chatter)))
     turns: list[dict[str, Any]] = []

@@ -70,123 +70,81 @@ class Relation:
 
 
 _OF_PEOPLE = (
-    Relation(
-        ("In which town was {m} born?", "Which town was {m} born in?"),
-        "place",
-        "{s}, who {d} the {x}, was born in the town of {a}.",
-        "{s} came into the world in {a}, where {his} parents ran a bakery.",
-        ("For a long time nobody knew in which town {s} was born.", "A register found in an attic finally named {a}."),
-    ),
-    Relation(
-        ("At which university did {m} study?", "Which university did {m} study at?"),
-        "university",
-        "{s}, who {d} the {x}, went to university and chose to study law at {a}.",
-        "{s} holds a degree in philosophy from {a}.",
-        ("{s} left home early to study at a university by the sea.", "{He} never regretted having chosen {a}."),
-    ),
-    Relation(
-        ("Who was the teacher of {m}?", "Who was {m} a pupil of?"),
-        "person",
-        "The teacher of {s}, who {d} the {x}, was {a}.",
-        "{s} learned everything that mattered from {a}, at a school for gifted children.",
-        ("{s} often spoke of a teacher who had shaped {his} whole career.", "The person {he} meant was {a}."),
-    ),
-    Relation(
-        ("In what year was {m} born?", "What year was {m} born in?"),
-        "year",
-        "{s}, who {d} the {x}, was born in the year {a}.",
-        "{s} came into the world in {a}, as the youngest of five.",
-        ("The year in which {s} was born was long disputed.", "Letters kept by a niece have settled it as {a}."),
-    ),
-    Relation(
-        ("Which novel did {m} write?", "What is the title of the novel that {m} came to write?"),
-        "work",
-        "{s}, who {d} the {x}, also found time to write a novel, {a}.",
-        "Under a pen name {s} published {a}, the story of a shipwrecked family.",
-        ("{s} managed to write only one novel, which sold well abroad.", "Its title is {a}."),
-    ),
-    Relation(
-        ("In which village did {m} die?", "Which village did {m} die in?"),
-        "place",
-        "{s}, who {d} the {x}, died in the village of {a}.",
-        "{s} passed away in {a} after a short illness.",
-        ("{s} had always wished to die in a quiet village.", "That wish came true in {a}."),
-    ),
-    Relation(
-        ("Which company did {m} work for?", "For which company did {m} work?"),
-        "company",
-        "{s}, who {d} the {x}, used to work for the company {a}.",
-        "For ten years {s} was on the payroll of {a}.",
-        ("{s} gave up well-paid work at a company to follow {his} calling.", "The firm was called {a}."),
-    ),
-    Relation(
-        ("Who was {m} married to?", "Who married {m}?"),
-        "person",
-        "{s}, who {d} the {x}, was married to {a}.",
-        "The wedding of {s} and {a} drew a large crowd.",
-        ("{s} was nearly sixty when {he} got married.", "The other half of the couple was {a}."),
-    ),
-)
+    Relation(("In which town was {m} born?", "Which town was {m} born in?"), "place",
+             "{s}, who {d} the {x}, was born in the town of {a}.",
+             "{s} came into the world in {a}, where {his} parents ran a bakery.",
+             ("For a long time nobody knew in which town {s} was born.",
+              "A register found in an attic finally named {a}.")),
+    Relation(("At which university did {m} study?", "Which university did {m} study at?"), "university",
+             "{s}, who {d} the {x}, went to university and chose to study law at {a}.",
+             "{s} holds a degree in philosophy from {a}.",
+             ("{s} left home early to study at a university by the sea.", "{He} never regretted having chosen {a}.")),
+    Relation(("Who was the teacher of {m}?", "Who was {m} a pupil of?"), "person",
+             "The teacher of {s}, who {d} the {x}, was {a}.",
+             "{s} learned everything that mattered from {a}, at a school for gifted children.",
+             ("{s} often spoke of a teacher who had shaped {his} whole career.", "The person {he} meant was {a}.")),
+    Relation(("In what year was {m} born?", "What year was {m} born in?"), "year",
+             "{s}, who {d} the {x}, was born in the year {a}.",
+             "{s} came into the world in {a}, as the youngest of five.",
+             ("The year in which {s} was born was long disputed.", "Letters kept by a niece have settled it as {a}.")),
+    Relation(("Which novel did {m} write?", "What is the title of the novel that {m} came to write?"), "work",
+             "{s}, who {d} the {x}, also found time to write a novel, {a}.",
+             "Under a pen name {s} published {a}, the story of a shipwrecked family.",
+             ("{s} managed to write only one novel, which sold well abroad.", "Its title is {a}.")),
+    Relation(("In which village did {m} die?", "Which village did {m} die in?"), "place",
+             "{s}, who {d} the {x}, died in the village of {a}.",
+             "{s} passed away in {a} after a short illness.",
+             ("{s} had always wished to die in a quiet village.", "That wish came true in {a}.")),
+    Relation(("Which company did {m} work for?", "For which company did {m} work?"), "company",
+             "{s}, who {d} the {x}, used to work for the company {a}.",
+             "For ten years {s} was on the payroll of {a}.",
+             ("{s} gave up well-paid work at a company to follow {his} calling.", "The firm was called {a}.")),
+    Relation(("Who was {m} married to?", "Who married {m}?"), "person",
+             "{s}, who {d} the {x}, was married to {a}.",
+             "The wedding of {s} and {a} drew a large crowd.",
+             ("{s} was nearly sixty when {he} got married.", "The other half of the couple was {a}.")),
+)  # fmt: skip
 _OF_TOWNS = (
-    Relation(
-        ("Which river flows through {m}?", "What is the name of the river that flows through {m}?"),
-        "river",
-        "The river {a} flows through the town of {s}, known for the {x}.",
-        "{s} stretches along both banks of the {a}.",
-        ("A slow river flows through the middle of {s}.", "People there call it the {a}."),
-    ),
-    Relation(
-        ("Who is the mayor of {m}?", "Who serves as mayor of {m}?"),
-        "person",
-        "The mayor of the town of {s}, known for the {x}, is {a}.",
-        "Voters in {s} chose {a} to lead their council at the last election.",
-        ("{s} got a new mayor after a very close vote.", "The winner was {a}."),
-    ),
-    Relation(
-        ("Which company is the largest employer in {m}?", "What company is the largest employer of {m}?"),
-        "company",
-        "The largest employer in the town of {s}, known for the {x}, is the company {a}.",
-        "In {s} more people earn their living at {a} than anywhere else.",
-        ("One company is by far the largest employer in {s}.", "It trades under the name {a}."),
-    ),
-    Relation(
-        ("In what year was {m} founded?", "What year was {m} founded in?"),
-        "old year",
-        "{s}, known for the {x}, is a town founded in the year {a}.",
-        "{s} began in {a} as a camp of salt traders.",
-        (
-            "The year in which {s} was founded is not told by any chronicle.",
-            "A stone under the church gives it as {a}.",
-        ),
-    ),
-)
+    Relation(("Which river flows through {m}?", "What is the name of the river that flows through {m}?"), "river",
+             "The river {a} flows through the town of {s}, known for the {x}.",
+             "{s} stretches along both banks of the {a}.",
+             ("A slow river flows through the middle of {s}.", "People there call it the {a}.")),
+    Relation(("Who is the mayor of {m}?", "Who serves as mayor of {m}?"), "person",
+             "The mayor of the town of {s}, known for the {x}, is {a}.",
+             "Voters in {s} chose {a} to lead their council at the last election.",
+             ("{s} got a new mayor after a very close vote.", "The winner was {a}.")),
+    Relation(("Which company is the largest employer in {m}?",
+              "What company is the largest employer of {m}?"), "company",
+             "The largest employer in the town of {s}, known for the {x}, is the company {a}.",
+             "In {s} more people earn their living at {a} than anywhere else.",
+             ("One company is by far the largest employer in {s}.", "It trades under the name {a}.")),
+    Relation(("In what year was {m} founded?", "What year was {m} founded in?"), "old year",
+             "{s}, known for the {x}, is a town founded in the year {a}.",
+             "{s} began in {a} as a camp of salt traders.",
+             ("The year in which {s} was founded is not told by any chronicle.",
+              "A stone under the church gives it as {a}.")),
+)  # fmt: skip
 
 _INTROS = (
-    "{y} was a {o} with a taste for long walks.",
-    "{y} was a {o} whose name was known far beyond the region.",
+    "{y} was a {o} with a taste for long walks.", "{y} was a {o} whose name was known far beyond the region.",
     "{y} was a {o} who kept a diary for forty years.",
     "{y}, a {o} by trade, grew up among seven brothers and sisters.",
-)
+)  # fmt: skip
 _ASIDES = (
-    "{He} rarely gave interviews.",
-    "A street in the capital is named after {him}.",
-    "Friends remember {his} dry sense of humour.",
-    "Many of {his} letters are kept in an archive.",
+    "{He} rarely gave interviews.", "A street in the capital is named after {him}.",
+    "Friends remember {his} dry sense of humour.", "Many of {his} letters are kept in an archive.",
     "{He} spoke four languages and collected maps.",
-)
+)  # fmt: skip
 _TOWN_INTROS = (
-    "{y} is a small town with a weekly market.",
-    "{y} is a quiet town on the edge of a forest.",
+    "{y} is a small town with a weekly market.", "{y} is a quiet town on the edge of a forest.",
     "{y} is a town best known for its cheese.",
-)
+)  # fmt: skip
 _TOWN_ASIDES = ("Its railway station was closed long ago.", "About nine thousand people live there.")
 _THING_ASIDES = (
-    "Several books have been devoted to it.",
-    "A stamp was issued for its anniversary.",
-    "Local newspapers have reported on it many times.",
-    "A short film about it has been shown on television.",
+    "Several books have been devoted to it.", "A stamp was issued for its anniversary.",
+    "Local newspapers have reported on it many times.", "A short film about it has been shown on television.",
     "Its early years are described in a memoir.",
-)
+)  # fmt: skip
 
 
 def _an(text: str) -> str:
@@ -280,7 +238,7 @@ class Scale:
     """
 
     noun: str
-    opening: str
+    openings: tuple[str, ...]
     line: str
     values: tuple[int, int]
     asks: tuple[tuple[str, bool], ...]
@@ -291,47 +249,44 @@ _COUNTY = ("Are {p} and {q} in the same county?", "It lies in the county of {v}.
 _ARCHITECT = ("Were {p} and {q} designed by the same architect?", "It was designed by the architect {v}.", "person")
 _SCALES = (
     Scale(
-        "Bridge", "carries a country road across a gorge", "It was opened to traffic in {v}.", (1850, 1990),
+        "Bridge", ("carries a country road across a gorge", "spans a narrow inlet"), "It was opened to traffic in {v}.",
+        (1850, 1990),
         (("Which bridge was opened earlier, {p} or {q}?", True),
-         ("Which bridge was opened more recently, {p} or {q}?", False)),
-        (_COUNTY, _ARCHITECT),
-    ),
+         ("Which bridge was opened more recently, {p} or {q}?", False)), (_COUNTY, _ARCHITECT)),
     Scale(
-        "Lighthouse", "warns ships of a reef", "Its tower is {v} metres high.", (12, 95),
+        "Lighthouse", ("warns ships of a reef", "marks the entrance of a bay", "stands on a rocky island"),
+        "Its tower is {v} metres high.", (12, 95),
         (("Which lighthouse is taller, {p} or {q}?", False), ("Which lighthouse is shorter, {p} or {q}?", True)),
-        (_COUNTY, _ARCHITECT),
-    ),
+        (_COUNTY, _ARCHITECT)),
     Scale(
-        "Lake", "was formed by a glacier", "It covers an area of {v} square kilometres.", (3, 480),
-        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)),
-        (_COUNTY,),
-    ),
+        "Lake", ("was formed by a glacier", "lies between two mountains", "is rich in trout"),
+        "It covers an area of {v} square kilometres.", (3, 480),
+        (("Which lake is larger, {p} or {q}?", False), ("Which lake is smaller, {p} or {q}?", True)), (_COUNTY,)),
     Scale(
-        "Library", "is open to readers of three counties", "It keeps {v} manuscripts in its vaults.", (100, 1700),
+        "Library", ("is open to readers of three counties", "was once part of an abbey"),
+        "It keeps {v} manuscripts in its vaults.", (100, 1700),
         (("Which library keeps more manuscripts, {p} or {q}?", False),
-         ("Which library has fewer manuscripts, {p} or {q}?", True)),
-        (_COUNTY, _ARCHITECT),
-    ),
+         ("Which library has fewer manuscripts, {p} or {q}?", True)), (_COUNTY, _ARCHITECT)),
     Scale(
-        "Theatre", "stages comedies and puppet plays", "Its hall has {v} seats.", (80, 999),
+        "Theatre", ("stages comedies", "is known for its puppet plays", "has its own choir"), "Its hall has {v} seats.",
+        (80, 999),
         (("Which theatre has fewer seats, {p} or {q}?", True), ("Which theatre has more seats, {p} or {q}?", False)),
-        (_COUNTY, _ARCHITECT),
-    ),
+        (_COUNTY, _ARCHITECT)),
     Scale(
-        "Railway", "runs along the coast", "The line was finished in {v}.", (1840, 1960),
+        "Railway", ("runs along the coast", "crosses a range of hills", "carries mostly freight"),
+        "The line was finished in {v}.", (1840, 1960),
         (("Which railway was finished first, {p} or {q}?", True),),
-        (("Were {p} and {q} planned by the same engineer?", "It was planned by the engineer {v}.", "person"),),
-    ),
+        (("Were {p} and {q} planned by the same engineer?", "It was planned by the engineer {v}.", "person"),)),
     Scale(
-        "person", "was a painter of landscapes", "{He} was born in {v}.", (1790, 1940),
+        "person", ("was a painter of landscapes", "was a maker of violins", "was a marine biologist"),
+        "{He} was born in {v}.", (1790, 1940),
         (("Who was born earlier, {p} or {q}?", True), ("Who was born first, {p} or {q}?", True)),
-        (("Were {p} and {q} born in the same town?", "{He} was born in the town of {v}.", "place"),),
-    ),
+        (("Were {p} and {q} born in the same town?", "{He} was born in the town of {v}.", "place"),)),
     Scale(
-        "work", "is a novel about two families", "It was published in {v}.", (1860, 1990),
+        "work", ("is a novel about two families", "is a novel set on an island"), "It was published in {v}.",
+        (1860, 1990),
         (("Which novel was published first, {p} or {q}?", True),),
-        (("Were {p} and {q} written by the same author?", "It was written by the author {v}.", "person"),),
-    ),
+        (("Were {p} and {q} written by the same author?", "It was written by the author {v}.", "person"),)),
 )  # fmt: skip
 
 
@@ -343,16 +298,16 @@ def _compared(scale: Scale, line: str, value: str, names: Names, rng: random.Ran
     aside = f"A guidebook of {rng.randint(1991, 2015)} has a chapter on it."
     if scale.noun == "person":
         aside = rng.choice(_ASIDES).format(**_words_for(name))
-    elif rng.random() < 0.4:
+    elif scale.noun == "work" or rng.random() < 0.4:
         aside = rng.choice(_THING_ASIDES)
-    body = [f"{'' if plain else 'The '}{name} {scale.opening}.", *rng.sample((told, aside), 2)]
+    body = [f"{'' if plain else 'The '}{name} {rng.choice(scale.openings)}.", *rng.sample((told, aside), 2)]
     return (name, body), body.index(told)
 
 
 def _comparison(rng: random.Random, names: Names) -> Drafted:
     """A comparison by value, or of one trait (yes/no), of two things among eight others."""
     scale = rng.choice(_SCALES)
-    by_trait, same = rng.random() < 0.45, rng.random() < 0.5
+    by_trait, same = rng.random() < 0.5, rng.random() < 0.5
     if by_trait:
         ask, line, pool = rng.choice(scale.traits)
         make = (lambda: f"{names.place()}shire") if pool == "county" else (lambda: _value(pool, names, rng))

@@ -8,7 +8,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_NUMBERS = ("one", "two", "three", "four", "five", "six")
+_NUMBERS = ("two", "three", "four", "five", "six")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -52,8 +52,7 @@ def past(rng: random.Random, session: date) -> When:
     if kind == "yesterday":
         return When("yesterday", day_month_year(session - timedelta(days=1)))
     if kind == "days":
-        number = rng.randint(2, 6)
-        return When(f"{_NUMBERS[number - 1]} days ago", day_month_year(session - timedelta(days=number)))
+        return days_ago(rng, session)
     if kind == "weekday":
         name = rng.choice(WEEKDAYS)
         return When(f"last {name}", f"The {name} before {day_month_year(session)}")
@@ -61,6 +60,12 @@ def past(rng: random.Random, session: date) -> When:
         before = session.replace(day=1) - timedelta(days=1)
         return When("last month", f"{month_of(before)} {before.year}")
     return When("last week", f"The week before {day_month_year(session)}")
+
+
+def days_ago(rng: random.Random, session: date) -> When:
+    """A past event told by the days since."""
+    number = rng.randint(2, 6)
+    return When(f"{_NUMBERS[number - 2]} days ago", day_month_year(session - timedelta(days=number)))
 
 
 def stated(rng: random.Random, session: date) -> When:
@@ -80,13 +85,6 @@ def coming(rng: random.Random, session: date) -> When:
     if kind == "year":
         return When("next year", str(session.year + 1))
     return When("next week", f"The week after {day_month_year(session)}")
-
-
-def exact(rng: random.Random, session: date) -> When:
-    """A past event whose day can be told: stated, or counted back from the session."""
-    number = rng.randint(2, 6)
-    told = When(f"{_NUMBERS[number - 1]} days ago", day_month_year(session - timedelta(days=number)))
-    return told if rng.random() < 0.5 else stated(rng, session)
 
 
 def moved(gold: str, days: int) -> str:

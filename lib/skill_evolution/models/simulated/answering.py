@@ -72,7 +72,7 @@ def _time(found: Finding, policy: Policy) -> str:
 
 
 def _items(query: Query, found: Sequence[Finding], policy: Policy) -> str:
-    """One item, or those of all lines that fit nearly as well as the best one; of a speaker that is asked about, his.
+    """One item, or those of all lines that fit nearly as well as the best one, told by whom the question is about.
 
     Two speakers may tell of the same things, and a list of either's would mix them.
     """
